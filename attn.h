@@ -7358,15 +7358,7 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
 
    Token j of an item is row j % capacity of k and v, which may have any strides. Storage of attn_kv_cache_init is one
    block: two numbers for each item, the scales of I8, then all rows. Nothing ever moves but from item to item; a full
-   cache and a ring differ only in what append may do. Attention is the engine's: the plan of a cache says where rows
-   lie and which are gone. */
-
-typedef struct attn__cache_parts { /* of the storage */
-    size_t *lens, *first;
-    float *k_scales, *v_scales;
-    void *k, *v;
-    size_t item_bytes, bytes; /* of the numbers of the items, which come first; of all */
-} attn__cache_parts;
+   cache and a ring differ only in what append may do. */
 
 /* Out of line: storage is carved less often than the scratch of a call. */
 ATTN__NOINLINE void *attn__carve_part(attn__arena *arena, size_t count, size_t size)
@@ -7374,82 +7366,66 @@ ATTN__NOINLINE void *attn__carve_part(attn__arena *arena, size_t count, size_t s
     return attn__carve(arena, count, size);
 }
 
-/* Carves the parts of a cache for such k and v. Returns 0 on overflow. */
-static int attn__carve_cache(attn__cache_parts *parts, char *base, const attn_tensor *k, const attn_tensor *v)
+/* Lays out the storage of a cache. Returns its bytes, with what aligning it takes; SIZE_MAX on overflow. */
+static size_t attn__carve_cache(attn_kv_cache *cache, char *base, size_t B, size_t Hkv, size_t capacity, size_t D,
+                                size_t Dv, attn_dtype dtype)
 {
+    attn_tensor k = attn_bhld(NULL, dtype, B, Hkv, capacity, D), v = attn_bhld(NULL, dtype, B, Hkv, capacity, Dv);
     attn__arena arena = {base, 0};
-    size_t rows, k_row, v_row, size = attn__size(k->dtype), scale = k->dtype == ATTN_I8 ? sizeof(float) : 0;
-    if (!attn__mul_size(&rows, k->batch, k->heads) || !attn__mul_size(&rows, rows, k->len) ||
-        !attn__mul_size(&k_row, k->dim, size) || !attn__mul_size(&v_row, v->dim, size))
-        return 0;
-    parts->lens = (size_t *)attn__carve_part(&arena, k->batch, sizeof(size_t));
-    parts->first = (size_t *)attn__carve_part(&arena, k->batch, sizeof(size_t));
-    parts->item_bytes = arena.used;
-    parts->k_scales = (float *)attn__carve_part(&arena, rows, scale);
-    parts->v_scales = (float *)attn__carve_part(&arena, rows, scale);
-    parts->k = attn__carve_part(&arena, rows, k_row);
-    parts->v = attn__carve_part(&arena, rows, v_row);
-    parts->bytes = arena.used;
+    size_t rows = B * Hkv * capacity, scales = dtype == ATTN_I8 ? rows : 0;
+    if (attn__tensor_bad(&k) || attn__tensor_bad(&v))
+        return SIZE_MAX;
+    cache->lens = (size_t *)attn__carve_part(&arena, B, sizeof(size_t));
+    cache->first = (size_t *)attn__carve_part(&arena, B, sizeof(size_t));
+    cache->k_scales = (float *)attn__carve_part(&arena, scales, sizeof(float));
+    cache->v_scales = (float *)attn__carve_part(&arena, scales, sizeof(float));
+    k.data = attn__carve_part(&arena, rows, D * attn__size(dtype));
+    v.data = attn__carve_part(&arena, rows, Dv * attn__size(dtype));
+    cache->k = k;
+    cache->v = v;
     attn__carve_part(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
-    return arena.used != SIZE_MAX;
-}
-
-static void attn__require_cache(attn__check *c, attn__cache_parts *parts, const attn_tensor *k, const attn_tensor *v,
-                                size_t capacity, size_t D, attn_dtype dtype)
-{
-    int known = dtype == ATTN_F32 || dtype == ATTN_F16 || dtype == ATTN_BF16 || dtype == ATTN_I8;
-    attn__require(c, known, ATTN_ERR_DTYPE, "dtype");
-    attn__require(c, capacity > 0, ATTN_ERR_SHAPE, "capacity");
-    attn__require(c, D > 0, ATTN_ERR_SHAPE, "D");
-    attn__require(c, !attn__tensor_bad(k) && !attn__tensor_bad(v) && attn__carve_cache(parts, NULL, k, v),
-                  ATTN_ERR_OVERFLOW, "capacity");
+    return arena.used;
 }
 
 ATTN_API attn_status attn_kv_cache_size(size_t *bytes, size_t B, size_t Hkv, size_t capacity, size_t D, size_t Dv,
                                         attn_dtype dtype, int ring)
 {
-    attn_tensor k = attn_bhld(NULL, dtype, B, Hkv, capacity, D), v = attn_bhld(NULL, dtype, B, Hkv, capacity, Dv);
-    attn__cache_parts parts = ATTN__ZERO;
+    int known = dtype == ATTN_F32 || dtype == ATTN_F16 || dtype == ATTN_BF16 || dtype == ATTN_I8;
+    attn_kv_cache made;
+    size_t size = attn__carve_cache(&made, NULL, B, Hkv, capacity, D, Dv, dtype);
     attn__check c;
     (void)ring;
     attn__check_begin(&c);
-    attn__require_cache(&c, &parts, &k, &v, capacity, D, dtype);
-    return attn__tell_scratch(&c, bytes, parts.bytes + ATTN__ALIGN);
+    attn__require(&c, known, ATTN_ERR_DTYPE, "dtype");
+    attn__require(&c, capacity > 0, ATTN_ERR_SHAPE, "capacity");
+    attn__require(&c, D > 0, ATTN_ERR_SHAPE, "D");
+    attn__require(&c, size != SIZE_MAX, ATTN_ERR_OVERFLOW, "capacity");
+    return attn__tell_scratch(&c, bytes, size);
 }
 
 ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t Hkv, size_t capacity, size_t D,
                                         size_t Dv, attn_dtype dtype, int ring, void *storage, size_t size)
 {
-    attn_tensor k = attn_bhld(NULL, dtype, B, Hkv, capacity, D), v = attn_bhld(NULL, dtype, B, Hkv, capacity, Dv);
-    attn_kv_cache made = {k, v, NULL, NULL, NULL, NULL, ring != 0, NULL};
-    attn__cache_parts parts = ATTN__ZERO;
-    void *own = NULL;
+    attn_kv_cache made = ATTN__ZERO;
+    attn_ctx given = ATTN__ZERO;
+    size_t bytes = 0;
     char *base;
     attn__check c;
     attn__check_begin(&c);
     attn__check_array(&c, "cache", cache, sizeof *cache, 1, ATTN__OUT);
     attn__check_array(&c, "storage", storage, size, 1, ATTN__OUT | ATTN__OPTIONAL);
     attn__check_views(&c);
-    attn__require_cache(&c, &parts, &k, &v, capacity, D, dtype);
+    attn__fault(&c, attn_kv_cache_size(&bytes, B, Hkv, capacity, D, Dv, dtype, ring), "capacity", NULL);
     attn__require(&c, storage || size == 0, ATTN_ERR_NULL, "storage");
-    if (attn__is_sound(&c))
-        attn__require(&c, !storage || size >= parts.bytes + ATTN__ALIGN, ATTN_ERR_NOMEM, "storage");
-    if (c.status != ATTN_OK)
+    given.scratch = storage;
+    given.scratch_size = size;
+    base = attn__borrow(&c, &given, bytes, &made.own);
+    if (!base)
         return c.status;
-    if (!storage)
-        storage = own = attn__allocate(parts.bytes + ATTN__ALIGN);
-    if (!storage)
-        return ATTN_ERR_NOMEM;
-    base = attn__align(storage);
-    attn__carve_cache(&parts, base, &k, &v);
-    ATTN__MEMSET(base, 0, parts.item_bytes);
-    made.k.data = parts.k;
-    made.v.data = parts.v;
+    attn__carve_cache(&made, base, B, Hkv, capacity, D, Dv, dtype);
     made.lens = (size_t *)(void *)base; /* of no items, too: NULL would mean that there is no cache */
-    made.first = parts.first;
-    made.k_scales = dtype == ATTN_I8 ? parts.k_scales : NULL;
-    made.v_scales = dtype == ATTN_I8 ? parts.v_scales : NULL;
-    made.own = own;
+    made.ring = ring != 0;
+    ATTN__MEMSET(base, 0, 2 * attn__whole(B * sizeof(size_t), ATTN__ALIGN)); /* lens and first */
     *cache = made;
     return ATTN_OK;
 }
@@ -7460,6 +7436,68 @@ ATTN_API void attn_kv_cache_free(attn_kv_cache *cache)
         return;
     attn__release(cache->own);
     ATTN__MEMSET(cache, 0, sizeof *cache);
+}
+
+/* -- what is stored --
+
+   A cache and pages are one to what appends to them and attends to them: pages say in a table where the rows of an item
+   lie, a cache has them in one piece, of which some may be gone. */
+
+typedef struct attn__stored_names { /* of arguments, for faults */
+    const char *whole, *k, *v, *k_scales, *v_scales, *batch, *lens;
+    const char *gone; /* what says that a token is not there: first, or a table */
+} attn__stored_names;
+
+typedef struct attn__stored {
+    const attn__stored_names *names;
+    int given, paged, ring; /* given: if not, the rest is zero */
+    const attn_tensor *k, *v;
+    float *k_scales, *v_scales; /* NULL unless I8 */
+    size_t batch, room;         /* items, and how many tokens of each may be there at once */
+    size_t *lens, *first;       /* first: NULL for pages, */
+    const uint32_t *table;      /* which have a table */
+    size_t table_stride;
+} attn__stored;
+
+static attn__stored attn__of_cache(const attn_kv_cache *cache)
+{
+    static const attn__stored_names attn__names = {"cache",          "cache.k", "cache.v",    "cache.k_scales",
+                                                   "cache.v_scales", "cache.k", "cache.lens", "cache.first"};
+    static const attn_kv_cache attn__none = ATTN__ZERO;
+    const attn_kv_cache *c = cache && cache->lens ? cache : &attn__none;
+    float *k_scales = c->k.dtype == ATTN_I8 ? c->k_scales : NULL;
+    float *v_scales = c->v.dtype == ATTN_I8 ? c->v_scales : NULL;
+    const attn__stored s = {&attn__names, c->lens != NULL, 0,        c->ring, &c->k,    &c->v, k_scales,
+                            v_scales,     c->k.batch,      c->k.len, c->lens, c->first, NULL,  0};
+    return s;
+}
+
+static attn__stored attn__of_pages(const attn_kv_pages *pages)
+{
+    static const attn__stored_names attn__names = {"pages",          "pages.k",     "pages.v",    "pages.k_scales",
+                                                   "pages.v_scales", "pages.batch", "pages.lens", "pages.table"};
+    static const attn_kv_pages attn__none = ATTN__ZERO;
+    const attn_kv_pages *p = pages ? pages : &attn__none;
+    float *k_scales = p->k.dtype == ATTN_I8 ? p->k_scales : NULL;
+    float *v_scales = p->v.dtype == ATTN_I8 ? p->v_scales : NULL;
+    size_t room = p->table_stride * p->k.len; /* attn__check_stored refuses what overflows */
+    const attn__stored s = {&attn__names, pages != NULL, 1,    0,       &p->k, &p->v,    k_scales,
+                            v_scales,     p->batch,      room, p->lens, NULL,  p->table, p->table_stride};
+    return s;
+}
+
+static attn__source attn__source_of(const attn__stored *s)
+{
+    attn__source source = attn__no_source;
+    source.newest = 1;
+    source.oldest = s->first;
+    source.capacity = s->k->len;
+    source.table = s->table;
+    source.table_stride = s->table_stride;
+    source.pages = s->k->batch;
+    source.k_scales = s->k_scales;
+    source.v_scales = s->v_scales;
+    return source;
 }
 
 /* Are values a part of the rows of keys? */
@@ -7476,121 +7514,90 @@ static int attn__is_within(const attn_tensor *v, const attn_tensor *k)
     return apart % step == 0 && apart / step <= k->dim - v->dim;
 }
 
-/* Lists what a cache or pages store, in this role: values that are a part of the keys with these, if they are to be
-   written. names: of k, v, k_scales, v_scales. */
-static void attn__check_stored(attn__check *c, const char *const *names, const attn_tensor *k, const attn_tensor *v,
-                               float **k_scales, float **v_scales, int role)
-{
-    int scaled = role & ATTN__CACHED;
-    size_t rows;
-    if (!attn__mul_size(&rows, k->batch, k->heads) || !attn__mul_size(&rows, rows, k->len))
-        rows = SIZE_MAX;
-    attn__check_tensor(c, names[0], k, role);
-    if (!(role & ATTN__OUT) || !attn__is_within(v, k))
-        attn__check_tensor(c, names[1], v, role);
-    if (k->dtype != ATTN_I8 || !scaled)
-        *k_scales = NULL;
-    else
-        attn__check_array(c, names[2], *k_scales, rows, sizeof(float), rows > 0 ? role : ATTN__OPTIONAL);
-    if (v->dtype != ATTN_I8 || !scaled)
-        *v_scales = NULL;
-    else
-        attn__check_array(c, names[3], *v_scales, rows, sizeof(float), rows > 0 ? role : ATTN__OPTIONAL);
-    attn__require(c, k->dtype != ATTN_F64, ATTN_ERR_DTYPE, names[0]);
-    attn__require(c, v->dtype != ATTN_F64, ATTN_ERR_DTYPE, names[1]);
-    attn__require(c, k->len > 0 && k->dim > 0, ATTN_ERR_SHAPE, names[0]);
-    attn__require(c, attn__is_shape(v, k->batch, k->heads, k->len, v->dim), ATTN_ERR_SHAPE, names[1]);
-}
-
 #define ATTN__STORED (ATTN__CACHED | ATTN__ANY_FLOAT) /* whatever the other arguments are */
 
-/* Lists the members of a cache, and copies it; where there is none, that is a fault. */
-static void attn__check_cache(attn__check *c, attn_kv_cache *copy, const attn_kv_cache *cache, int role)
+/* Lists the members, in this role: values that are a part of the keys with these, if they are to be written. That there
+   are none is a fault. */
+static void attn__check_stored(attn__check *c, const attn__stored *s, int role)
 {
-    static const char *const attn__names[] = {"cache.k", "cache.v", "cache.k_scales", "cache.v_scales"};
-    attn__copy_struct(copy, cache && cache->lens ? cache : NULL, sizeof *copy);
-    if (!copy->lens) {
-        attn__check_array(c, "cache", NULL, 0, 1, ATTN__IN);
+    const attn__stored_names *names = s->names;
+    size_t rows, entries = 0, room = 0;
+    if (!s->given) {
+        attn__check_array(c, names->whole, NULL, 0, 1, ATTN__IN);
         return;
     }
-    attn__check_stored(c, attn__names, &copy->k, &copy->v, &copy->k_scales, &copy->v_scales, role);
-    attn__check_array(c, "cache.lens", copy->lens, copy->k.batch, sizeof *copy->lens, role);
-    attn__check_array(c, "cache.first", copy->first, copy->k.batch, sizeof *copy->first,
-                      ATTN__OPTIONAL | (role & ATTN__OUT));
-}
-
-/* May numbers of the items of t be read? What overflows elsewhere does not matter, as long as t itself fits: its batch
-   is believed then. */
-static int attn__may_read(const attn__check *c, const size_t *numbers, attn_tensor t)
-{
-    return attn__rank(c->status) > attn__rank(ATTN_ERR_SHAPE) && attn__is_aligned(numbers, sizeof *numbers) &&
-           t.batch <= (size_t)PTRDIFF_MAX / sizeof *numbers &&
-           (c->status != ATTN_ERR_OVERFLOW || attn__tensor_fits(&t));
-}
-
-/* Requires that the tokens that lens and first speak of fit the rows. Returns 1 if that is known: lens may be read. */
-static int attn__require_tokens(attn__check *c, const attn_kv_cache *cache, const char *lens, const char *first)
-{
-    size_t b, gone, most = cache->k.len;
-    int fit = attn__may_read(c, cache->lens, cache->k) && attn__may_read(c, cache->first, cache->k);
-    for (b = 0; fit && b < cache->k.batch; b++) {
-        gone = cache->first ? cache->first[b] : 0;
-        attn__require(c, gone <= cache->lens[b], ATTN_ERR_VALUE, first);
-        fit = gone <= cache->lens[b] && cache->lens[b] - gone <= most && cache->lens[b] <= (size_t)PTRDIFF_MAX;
-        attn__require(c, gone > cache->lens[b] || fit, ATTN_ERR_VALUE, lens);
+    if (!attn__mul_size(&rows, s->k->batch, s->k->heads) || !attn__mul_size(&rows, rows, s->k->len))
+        rows = SIZE_MAX;
+    attn__check_tensor(c, names->k, s->k, role);
+    if (!(role & ATTN__OUT) || !attn__is_within(s->v, s->k))
+        attn__check_tensor(c, names->v, s->v, role);
+    if (s->k->dtype == ATTN_I8 && role & ATTN__CACHED)
+        attn__check_array(c, names->k_scales, s->k_scales, rows, sizeof(float), rows > 0 ? role : ATTN__OPTIONAL);
+    if (s->v->dtype == ATTN_I8 && role & ATTN__CACHED)
+        attn__check_array(c, names->v_scales, s->v_scales, rows, sizeof(float), rows > 0 ? role : ATTN__OPTIONAL);
+    attn__require(c, s->k->dtype != ATTN_F64, ATTN_ERR_DTYPE, names->k);
+    attn__require(c, s->v->dtype != ATTN_F64, ATTN_ERR_DTYPE, names->v);
+    attn__require(c, s->k->len > 0 && s->k->dim > 0, ATTN_ERR_SHAPE, names->k);
+    attn__require(c, attn__is_shape(s->v, s->k->batch, s->k->heads, s->k->len, s->v->dim), ATTN_ERR_SHAPE, names->v);
+    if (s->paged) {
+        attn__require(c, attn__mul_size(&entries, s->batch, s->table_stride), ATTN_ERR_OVERFLOW, "pages.table");
+        attn__require(c, attn__mul_size(&room, s->table_stride, s->k->len), ATTN_ERR_OVERFLOW, "pages.table_stride");
+        attn__check_array(c, "pages.table", s->table, entries, sizeof *s->table, ATTN__IN);
     }
-    return fit;
+    attn__check_array(c, names->lens, s->lens, s->batch, sizeof *s->lens, role);
+    attn__check_array(c, names->gone, s->first, s->batch, sizeof *s->first, ATTN__OPTIONAL | (role & ATTN__OUT));
+}
+
+/* Requires that lens and first fit the room, if they may be read: whatever else overflows, k must not, nor with pages
+   `other`, which has their batch. Returns 1 if lens is known: of a cache, only if all is well. */
+static int attn__require_tokens(attn__check *c, const attn__stored *s, const attn_tensor *other)
+{
+    attn_tensor t = s->paged ? *other : *s->k;
+    int known = attn__rank(c->status) > attn__rank(ATTN_ERR_SHAPE) && attn__is_aligned(s->lens, sizeof *s->lens) &&
+                attn__is_aligned(s->first, sizeof *s->first) && t.batch <= (size_t)PTRDIFF_MAX / sizeof *s->lens &&
+                (c->status != ATTN_ERR_OVERFLOW || attn__tensor_fits(&t));
+    size_t b, gone;
+    for (b = 0; known && b < s->batch; b++) {
+        gone = s->first ? s->first[b] : 0;
+        known = gone <= s->lens[b] && s->lens[b] - gone <= s->room && s->lens[b] <= (size_t)PTRDIFF_MAX;
+        attn__require(c, known, ATTN_ERR_VALUE, gone <= s->lens[b] ? s->names->lens : s->names->gone);
+        known |= s->paged;
+    }
+    return known;
 }
 
 ATTN_API attn_status attn_kv_cache_over(attn_kv_cache *cache, attn_tensor k, attn_tensor v, size_t *lens, size_t *first)
 {
-    static const char *const attn__names[] = {"k", "v", "k", "v"};
-    attn_kv_cache made = {k, v, NULL, NULL, lens, first, first != NULL, NULL};
+    const attn_kv_cache made = {k, v, NULL, NULL, lens, first, first != NULL, NULL};
+    const attn__stored s = attn__of_cache(&made);
     attn__check c;
     attn__check_begin(&c);
     attn__check_array(&c, "cache", cache, sizeof *cache, 1, ATTN__OUT);
-    attn__check_stored(&c, attn__names, &made.k, &made.v, &made.k_scales, &made.v_scales, ATTN__IN);
-    attn__check_array(&c, "lens", lens, k.batch, sizeof *lens, ATTN__IN);
-    attn__check_array(&c, "first", first, k.batch, sizeof *first, ATTN__OPTIONAL);
+    attn__check_stored(&c, &s, ATTN__IN);
     attn__check_views(&c);
-    attn__require_tokens(&c, &made, "lens", "first");
+    attn__require_tokens(&c, &s, NULL);
     if (c.status == ATTN_OK)
         *cache = made;
     return c.status;
 }
 
-/* A row on its way into a cache: n elements of any float type, `stride` apart. */
-typedef struct attn__cache_row {
-    const attn__kernels *kern;
-    const void *data;
-    attn_dtype dtype;
-    ptrdiff_t stride;
-    size_t n;
-} attn__cache_row;
-
-ATTN__INLINE size_t attn__load_chunk(const attn__cache_row *row, size_t first, void *reals)
-{
-    size_t count = attn__min(ATTN__CHUNK, row->n - first);
-    row->kern->load(reals, count, attn__at(row->data, row->dtype, (ptrdiff_t)first * row->stride), row->dtype, 0,
-                    row->stride, 1, count);
-    return count;
-}
-
 /* Stores a row as integers and returns their scale, its largest magnitude / 127. A row that is not finite in float
    throughout becomes 0 x NaN. Two corrections keep each integer within 127: a subnormal scale is coarse, and half a
    step (2^-150) is added; one so large that 127 of it exceed FLT_MAX goes down by a step (2^-24). */
-static float attn__store_row_i8(signed char *out, ptrdiff_t step, const attn__cache_row *row)
+static float attn__store_row_i8(const attn__kernels *kern, signed char *out, ptrdiff_t step, const attn_mat *row)
 {
     const double round = 6755399441055744.0; /* x + 1.5 * 2^52 has the integer nearest to x in its lowest bits */
-    double x[ATTN__CHUNK], minus_x[ATTN__CHUNK], largest = 0, inverse, real; /* x: of either real type */
-    size_t i, d, count;
+    double buffer[ATTN__CHUNK], minus_x[ATTN__CHUNK], largest = 0, inverse, real; /* buffers: of either real type */
+    const void *x;
+    size_t i, d, n;
     float scale;
     int nonfinite = 0;
-    for (i = 0; i < row->n; i += count) {
-        count = attn__load_chunk(row, i, x);
-        row->kern->store(minus_x, row->kern->real, 0, 1, x, count, 1, count, -1.0);
-        largest = row->kern->softmax_max(x, count, largest, &nonfinite);
-        largest = row->kern->softmax_max(minus_x, count, largest, &nonfinite);
+    for (i = 0; i < row->cols; i += n) {
+        n = attn__min(ATTN__CHUNK, row->cols - i);
+        x = attn__softmax_chunk(kern, row, 0, i, n, buffer);
+        kern->store(minus_x, kern->real, 0, 1, x, n, 1, n, -1.0);
+        largest = kern->softmax_max(x, n, largest, &nonfinite);
+        largest = kern->softmax_max(minus_x, n, largest, &nonfinite);
     }
     nonfinite |= largest > FLT_MAX;
     scale = (float)(nonfinite ? attn__nan() : largest / 127);
@@ -7599,111 +7606,115 @@ static float attn__store_row_i8(signed char *out, ptrdiff_t step, const attn__ca
     else if (!nonfinite && (double)scale * 127 > FLT_MAX)
         scale = (float)(FLT_MAX / 127 * (1 - 5.960464477539063e-8));
     inverse = nonfinite || scale <= 0 ? 0 : attn__divide(1, (double)scale);
-    for (i = 0; i < row->n; i += count) {
-        count = attn__load_chunk(row, i, x);
-        for (d = 0; d < count; d++) {
-            real = row->kern->real == ATTN_F64 ? x[d] : (double)((const float *)(const void *)x)[d];
+    for (i = 0; i < row->cols; i += n) {
+        n = attn__min(ATTN__CHUNK, row->cols - i);
+        x = attn__softmax_chunk(kern, row, 0, i, n, buffer);
+        for (d = 0; d < n; d++) {
+            real = kern->real == ATTN_F64 ? ((const double *)x)[d] : (double)((const float *)x)[d];
             out[(ptrdiff_t)(i + d) * step] = (signed char)(attn__bits((nonfinite ? 0 : real) * inverse + round) & 255);
         }
     }
     return scale;
 }
 
-static void attn__store_row(void *out, attn_dtype dtype, ptrdiff_t step, const attn__cache_row *row) /* rounds once */
+static void attn__store_row(const attn__kernels *kern, void *out, attn_dtype dtype, ptrdiff_t step, const attn_mat *row)
 {
-    double chunk[ATTN__CHUNK]; /* of either real type */
-    size_t i, count;
-    for (i = 0; i < row->n; i += count) {
-        count = attn__load_chunk(row, i, chunk);
-        row->kern->store(attn__at(out, dtype, (ptrdiff_t)i * step), dtype, 0, step, chunk, count, 1, count, 1.0);
+    double buffer[ATTN__CHUNK]; /* of either real type */
+    size_t i, n;
+    for (i = 0; i < row->cols; i += n) { /* rounded once */
+        n = attn__min(ATTN__CHUNK, row->cols - i);
+        kern->store(attn__at(out, dtype, (ptrdiff_t)i * step), dtype, 0, step,
+                    attn__softmax_chunk(kern, row, 0, i, n, buffer), n, 1, n, 1.0);
     }
 }
 
-/* Rows first .. n - 1 of item b of `in` go behind the `len` tokens that the item has. */
+/* Rows first .. n - 1 of item b of `in` go behind the `len` tokens that the item has: up to the end of a page, or ring,
+   then on in the next, or at its beginning. */
 static void attn__append_rows(const attn__source *source, const attn_tensor *to, float *scales, const attn_tensor *in,
                               size_t b, size_t len, size_t first, size_t n)
 {
-    attn__cache_row row;
+    const attn__kernels *kern = attn__kernels_for(ATTN_ISA_BEST, attn__real(in->dtype));
     size_t h, r, item, at, run;
-    row.kern = attn__kernels_for(ATTN_ISA_BEST, attn__real(in->dtype));
-    row.dtype = in->dtype;
-    row.stride = in->dim_stride;
-    row.n = to->dim;
+    attn_mat row = {NULL, in->dtype, 1, to->dim, 0, in->dim_stride};
+    void *out;
     for (h = 0; h < to->heads && to->dim > 0; h++)
         for (r = first; r < n; r += run) {
-            void *out;
             run = attn__find_rows(source, b, len + r, n - r, &item, &at);
             out = attn__tensor_at(to, item, h, at, 0);
             row.data = attn__tensor_at(in, b, h, r, 0);
-            if (to->dtype == row.kern->real && to->dim_stride == 1 && (to->len_stride > 0 || run == 1)) {
-                row.kern->load(out, run > 1 ? (size_t)to->len_stride : to->dim, row.data, in->dtype, in->len_stride,
-                               in->dim_stride, run, to->dim);
+            if (to->dtype == kern->real && to->dim_stride == 1 && (to->len_stride > 0 || run == 1)) {
+                kern->load(out, run > 1 ? (size_t)to->len_stride : to->dim, row.data, in->dtype, in->len_stride,
+                           in->dim_stride, run, to->dim);
                 continue;
             }
             run = 1;
             if (scales)
                 scales[(item * to->heads + h) * to->len + at] =
-                    attn__store_row_i8((signed char *)out, to->dim_stride, &row);
+                    attn__store_row_i8(kern, (signed char *)out, to->dim_stride, &row);
             else
-                attn__store_row(out, to->dtype, to->dim_stride, &row);
+                attn__store_row(kern, out, to->dtype, to->dim_stride, &row);
         }
 }
 
-/* Rows of k and v, lens[B] of each item, on their way to these. */
-static void attn__check_appended(attn__check *c, const attn_tensor *k, const attn_tensor *v, const attn_tensor *to_k,
-                                 const attn_tensor *to_v, const size_t *lens, size_t B)
+/* Are tokens from .. to - 1 of item b in pages, and one of these not in the pool? */
+static int attn__lacks_page(const attn__stored *s, size_t b, size_t from, size_t to)
 {
-    int within = attn__is_within(to_v, to_k), absent = attn__tensor_absent(v);
-    attn__check_tensor(c, "k", k, ATTN__ANY_FLOAT);
-    attn__check_tensor(c, "v", v, ATTN__ANY_FLOAT | (within ? ATTN__OPTIONAL : 0));
-    attn__check_array(c, "lens", lens, B, sizeof *lens, ATTN__OPTIONAL);
-    attn__check_views(c);
-    attn__require(c, attn__is_shape(k, B, to_k->heads, k->len, to_k->dim), ATTN_ERR_SHAPE, "k");
-    attn__require(c, absent || attn__is_shape(v, B, to_k->heads, k->len, to_v->dim), ATTN_ERR_SHAPE, "v");
-    attn__require(c, absent || !within, ATTN_ERR_VALUE, "v");
+    size_t page, len = s->k->len;
+    if (!s->paged || from >= to)
+        return 0;
+    for (page = from / len; page * len < to; page++)
+        if (s->table[b * s->table_stride + page] >= s->k->batch)
+            return 1;
+    return 0;
 }
 
-ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens)
+static attn_status attn__append(const attn__stored *to, const attn_tensor *k, const attn_tensor *v, const size_t *lens)
 {
-    attn__source source = attn__no_source;
-    attn_kv_cache to;
-    size_t b, n, L = k.len, first;
+    const attn__source source = attn__source_of(to);
+    int within = attn__is_within(to->v, to->k), absent = attn__tensor_absent(v);
+    size_t b, n, len, L = k->len, first;
     attn__check c;
     attn__check_begin(&c);
-    attn__check_cache(&c, &to, cache, ATTN__STORED | ATTN__OUT);
-    attn__check_appended(&c, &k, &v, &to.k, &to.v, lens, to.k.batch);
-    if (attn__require_tokens(&c, &to, "cache.lens", "cache.first") && attn__may_read(&c, lens, to.k))
-        for (b = 0; b < to.k.batch; b++) {
+    attn__check_stored(&c, to, ATTN__STORED | ATTN__OUT);
+    attn__check_tensor(&c, "k", k, ATTN__ANY_FLOAT);
+    attn__check_tensor(&c, "v", v, ATTN__ANY_FLOAT | (within ? ATTN__OPTIONAL : 0));
+    attn__check_array(&c, "lens", lens, to->batch, sizeof *lens, ATTN__OPTIONAL);
+    attn__check_views(&c);
+    attn__require(&c, attn__is_shape(k, to->batch, to->k->heads, L, to->k->dim), ATTN_ERR_SHAPE, "k");
+    attn__require(&c, absent || attn__is_shape(v, to->batch, to->k->heads, L, to->v->dim), ATTN_ERR_SHAPE, "v");
+    attn__require(&c, absent || !within, ATTN_ERR_VALUE, "v");
+    if (attn__require_tokens(&c, to, k) && attn__is_sound(&c) && attn__is_aligned(lens, sizeof *lens))
+        for (b = 0; b < to->batch; b++) {
             n = lens ? lens[b] : L;
-            attn__require(&c, n <= L && (to.ring || n <= to.k.len - to.lens[b]), ATTN_ERR_VALUE, "lens");
-            attn__require(&c, n > L || n <= (size_t)PTRDIFF_MAX - to.lens[b], ATTN_ERR_OVERFLOW, "lens");
+            len = to->lens[b];
+            attn__require(&c, n <= L && (to->ring || n <= to->room - len), ATTN_ERR_VALUE, "lens");
+            attn__require(&c, n > L || to->paged || n <= (size_t)PTRDIFF_MAX - len, ATTN_ERR_OVERFLOW, "lens");
+            if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE))
+                attn__require(&c, !attn__lacks_page(to, b, len, len + n), ATTN_ERR_VALUE, to->names->gone);
         }
-    source.capacity = to.k.len;
-    for (b = 0; b < to.k.batch && c.status == ATTN_OK; b++) {
+    for (b = 0; b < to->batch && c.status == ATTN_OK; b++) {
         n = lens ? lens[b] : L;
-        first = n > to.k.len ? n - to.k.len : 0; /* a ring keeps the newest */
-        attn__append_rows(&source, &to.k, to.k_scales, &k, b, to.lens[b], first, n);
-        if (!attn__tensor_absent(&v))
-            attn__append_rows(&source, &to.v, to.v_scales, &v, b, to.lens[b], first, n);
-        to.lens[b] += n;
-        if (to.first && to.lens[b] > to.k.len)
-            to.first[b] = attn__max(to.first[b], to.lens[b] - to.k.len);
+        first = n > to->room ? n - to->room : 0; /* a ring keeps the newest */
+        attn__append_rows(&source, to->k, to->k_scales, k, b, to->lens[b], first, n);
+        if (!absent)
+            attn__append_rows(&source, to->v, to->v_scales, v, b, to->lens[b], first, n);
+        to->lens[b] += n;
+        if (to->first && to->lens[b] > to->room)
+            to->first[b] = attn__max(to->first[b], to->lens[b] - to->room);
     }
     return c.status;
 }
 
-ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size_t len)
+ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens)
 {
-    attn__check c;
-    attn__check_begin(&c);
-    if (!cache || !cache->lens)
-        return ATTN_ERR_NULL;
-    if (!attn__require_tokens(&c, cache, "cache.lens", "cache.first") || b >= cache->k.batch || len > cache->lens[b])
-        return ATTN_ERR_VALUE;
-    cache->lens[b] = len;
-    if (cache->first)
-        cache->first[b] = attn__min(cache->first[b], len);
-    return ATTN_OK;
+    const attn__stored s = attn__of_cache(cache);
+    return attn__append(&s, &k, &v, lens);
+}
+
+ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tensor k, attn_tensor v, const size_t *lens)
+{
+    const attn__stored s = attn__of_pages(pages);
+    return attn__append(&s, &k, &v, lens);
 }
 
 /* The first `rows` rows of each head of t, from item `from` to item `to`; swap: and the other way round. */
@@ -7714,7 +7725,7 @@ static void attn__copy_item_rows(const attn_tensor *t, size_t to, size_t from, s
     char held[1024];
     if (t->dim_stride == 1 && t->len_stride == (ptrdiff_t)t->dim)
         together = rows; /* as one row */
-    for (h = 0; h < t->heads && rows > 0; h++) {
+    for (h = 0; h < t->heads && t->data && rows > 0; h++) {
         a = attn__head_part(t, to, h, 0, rows / together, 0);
         b = attn__head_part(t, from, h, 0, rows / together, 0);
         a.cols = b.cols = t->dim * together;
@@ -7730,190 +7741,196 @@ static void attn__copy_item_rows(const attn_tensor *t, size_t to, size_t from, s
     }
 }
 
-/* The same of all that is stored of these tokens. Rows of a ring that has begun anew may be any of all. */
-static void attn__copy_item(const attn_kv_cache *cache, size_t to, size_t from, size_t tokens, int swap)
+/* Item `to` of a cache becomes the first `tokens` tokens of item `from`; swap: all of this, which becomes what `to` was.
+   Rows of a ring that has begun anew may be any of all. */
+static void attn__copy_item(const attn__stored *s, size_t to, size_t from, size_t tokens, int swap)
 {
-    size_t rows = attn__min(tokens, cache->k.len);
-    attn_tensor k = attn_bhld(cache->k_scales, ATTN_F32, cache->k.batch, cache->k.heads, cache->k.len, 1), v = k;
-    v.data = cache->v_scales;
-    attn__copy_item_rows(&cache->k, to, from, rows, swap);
-    if (!attn__is_within(&cache->v, &cache->k))
-        attn__copy_item_rows(&cache->v, to, from, rows, swap);
-    if (k.data)
-        attn__copy_item_rows(&k, to, from, rows, swap);
-    if (v.data)
-        attn__copy_item_rows(&v, to, from, rows, swap);
+    size_t held, rows = swap ? attn__max(s->lens[to], s->lens[from]) : tokens;
+    attn_tensor k = attn_bhld(s->k_scales, ATTN_F32, s->k->batch, s->k->heads, s->k->len, 1), v = k;
+    v.data = s->v_scales;
+    rows = to == from ? 0 : attn__min(rows, s->k->len);
+    attn__copy_item_rows(s->k, to, from, rows, swap);
+    if (!attn__is_within(s->v, s->k))
+        attn__copy_item_rows(s->v, to, from, rows, swap);
+    attn__copy_item_rows(&k, to, from, rows, swap);
+    attn__copy_item_rows(&v, to, from, rows, swap);
+    held = s->lens[to];
+    s->lens[to] = swap ? s->lens[from] : tokens;
+    if (swap)
+        s->lens[from] = held;
+    held = s->first ? s->first[to] : 0;
+    if (s->first)
+        s->first[to] = attn__min(s->first[from], s->lens[to]);
+    if (s->first && swap)
+        s->first[from] = held;
 }
 
 /* Marks, in lens, an item that has become what it shall be. */
 #define ATTN__DONE (SIZE_MAX ^ SIZE_MAX >> 1)
 
-static int attn__is_awaited(const size_t *lens, const size_t *from, size_t B, size_t b) /* to be copied from */
+static int attn__is_awaited(const size_t *lens, const size_t *from, size_t B, size_t b) /* before it changes */
 {
     size_t c;
     for (c = 0; c < B; c++)
-        if (from[c] == b && c != b && !(lens[c] & ATTN__DONE))
+        if (from[c] == b && from[b] != b && !(lens[c] & ATTN__DONE))
             return 1;
     return 0;
 }
 
-static void attn__swap(size_t *a, size_t *b)
-{
-    size_t held = *a;
-    *a = *b;
-    *b = held;
-}
-
 /* An item that is not awaited is overwritten at once, which may free the one that it was copied from. What then is left
    are cycles, whose items are swapped. */
-static void attn__reorder(const attn_kv_cache *cache, const size_t *from)
+static void attn__reorder(const attn__stored *s, const size_t *from)
 {
-    size_t b, c, next, B = cache->k.batch, *lens = cache->lens, *first = cache->first;
-    for (b = 0; b < B; b++)
-        for (c = b; !(lens[c] & ATTN__DONE) && !(from[c] != c && attn__is_awaited(lens, from, B, c)); c = next) {
-            next = from[c];
-            if (next != c)
-                attn__copy_item(cache, c, next, lens[next] & ~ATTN__DONE, 0);
-            if (first)
-                first[c] = first[next];
-            lens[c] = lens[next] | ATTN__DONE;
-        }
-    for (b = 0; b < B; b++)
-        for (c = b; !(lens[c] & ATTN__DONE); c = next) {
-            next = from[c];
-            if (!(lens[next] & ATTN__DONE) && next != c) {
-                attn__copy_item(cache, c, next, attn__max(lens[c], lens[next]), 1);
-                attn__swap(&lens[c], &lens[next]);
-                if (first)
-                    attn__swap(&first[c], &first[next]);
+    size_t b, c, next, B = s->batch, *lens = s->lens;
+    int swap;
+    for (swap = 0; swap < 2; swap++)
+        for (b = 0; b < B; b++)
+            for (c = b; !(lens[c] & ATTN__DONE) && (swap || !attn__is_awaited(lens, from, B, c)); c = next) {
+                next = from[c];
+                if (!swap || !(lens[next] & ATTN__DONE))
+                    attn__copy_item(s, c, next, lens[next] & ~ATTN__DONE, swap);
+                lens[c] |= ATTN__DONE;
             }
-            lens[c] |= ATTN__DONE;
-        }
     for (b = 0; b < B; b++)
         lens[b] &= ~ATTN__DONE;
 }
 
+ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size_t len)
+{
+    const attn__stored s = attn__of_cache(cache);
+    attn__check c;
+    int fit;
+    attn__check_begin(&c);
+    attn__require(&c, s.given, ATTN_ERR_NULL, "cache");
+    fit = attn__require_tokens(&c, &s, NULL) && b < s.batch;
+    attn__require(&c, fit && len <= s.lens[b], ATTN_ERR_VALUE, "len");
+    if (c.status == ATTN_OK)
+        attn__copy_item(&s, b, b, len, 0);
+    return c.status;
+}
+
 ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *from)
 {
-    attn_kv_cache copy;
+    const attn__stored s = attn__of_cache(cache);
     attn__check c;
     attn__check_begin(&c);
-    attn__check_cache(&c, &copy, cache, ATTN__STORED | ATTN__OUT);
-    attn__check_array(&c, "from", from, copy.k.batch, sizeof *from, ATTN__IN);
+    attn__check_stored(&c, &s, ATTN__STORED | ATTN__OUT);
+    attn__check_array(&c, "from", from, s.batch, sizeof *from, ATTN__IN);
     attn__check_views(&c);
-    attn__require_tokens(&c, &copy, "cache.lens", "cache.first");
-    if (attn__may_read(&c, from, copy.k) && copy.k.batch > 0)
-        attn__require(&c, attn__lengths_fit(from, copy.k.batch, copy.k.batch - 1), ATTN_ERR_VALUE, "from");
+    attn__require_tokens(&c, &s, NULL);
+    attn__require(&c, !attn__is_sound(&c) || attn__lengths_fit(from, s.batch, s.batch - 1), ATTN_ERR_VALUE, "from");
     if (c.status == ATTN_OK)
-        attn__reorder(&copy, from);
+        attn__reorder(&s, from);
     return c.status;
 }
 
 ATTN_API attn_status attn_kv_cache_copy(attn_kv_cache *cache, size_t to, size_t from, size_t len)
 {
-    attn_kv_cache copy;
+    const attn__stored s = attn__of_cache(cache);
     attn__check c;
     int fit;
     attn__check_begin(&c);
-    attn__check_cache(&c, &copy, cache, ATTN__STORED | ATTN__OUT);
+    attn__check_stored(&c, &s, ATTN__STORED | ATTN__OUT);
     attn__check_views(&c);
-    fit = attn__require_tokens(&c, &copy, "cache.lens", "cache.first");
-    attn__require(&c, to < copy.k.batch, ATTN_ERR_VALUE, "to");
-    attn__require(&c, from < copy.k.batch, ATTN_ERR_VALUE, "from");
-    if (fit && from < copy.k.batch)
-        attn__require(&c, len <= copy.lens[from], ATTN_ERR_VALUE, "len");
-    if (c.status != ATTN_OK)
-        return c.status;
-    if (to != from)
-        attn__copy_item(&copy, to, from, len, 0);
-    if (copy.first)
-        copy.first[to] = attn__min(copy.first[from], len);
-    copy.lens[to] = len;
-    return ATTN_OK;
+    fit = attn__require_tokens(&c, &s, NULL) && from < s.batch;
+    attn__require(&c, to < s.batch, ATTN_ERR_VALUE, "to");
+    attn__require(&c, from < s.batch, ATTN_ERR_VALUE, "from");
+    attn__require(&c, !fit || len <= s.lens[from], ATTN_ERR_VALUE, "len");
+    if (c.status == ATTN_OK)
+        attn__copy_item(&s, to, from, len, 0);
+    return c.status;
 }
 
 ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache, size_t b, int values, size_t token)
 {
-    attn_kv_cache copy;
-    attn_tensor row;
+    const attn__stored s = attn__of_cache(cache);
+    const attn_tensor *rows = values ? s.v : s.k;
+    const float *scales = values ? s.v_scales : s.k_scales;
     attn_mat to, in;
-    const float *scales;
     size_t h, d, at;
     int fit;
     attn__check c;
     attn__check_begin(&c);
     attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__ANY_FLOAT);
-    attn__check_cache(&c, &copy, cache, ATTN__STORED);
+    attn__check_stored(&c, &s, ATTN__STORED);
     attn__check_views(&c);
-    row = values ? copy.v : copy.k;
-    scales = values ? copy.v_scales : copy.k_scales;
-    attn__require(&c, out.rows == row.heads && out.cols == row.dim, ATTN_ERR_SHAPE, "out");
-    fit = attn__require_tokens(&c, &copy, "cache.lens", "cache.first");
-    attn__require(&c, b < copy.k.batch, ATTN_ERR_VALUE, "b");
-    if (fit && b < copy.k.batch)
-        attn__require(&c, token < copy.lens[b] && (!copy.first || token >= copy.first[b]), ATTN_ERR_VALUE, "token");
-    for (h = 0; h < row.heads && c.status == ATTN_OK; h++) {
-        at = token % row.len;
+    attn__require(&c, out.rows == rows->heads && out.cols == rows->dim, ATTN_ERR_SHAPE, "out");
+    fit = attn__require_tokens(&c, &s, NULL) && b < s.batch;
+    attn__require(&c, b < s.batch, ATTN_ERR_VALUE, "b");
+    attn__require(&c, !fit || (token < s.lens[b] && (!s.first || token >= s.first[b])), ATTN_ERR_VALUE, "token");
+    for (h = 0; h < rows->heads && c.status == ATTN_OK; h++) {
+        at = token % rows->len;
         to = attn_mat_rows(out, h, 1);
-        in = attn__head_part(&row, b, h, at, 1, 0);
-        if (!scales)
-            attn__copy(&to, &in);
-        for (d = 0; d < row.dim && scales; d++)
-            attn__mat_set(&to, 0, d, attn__mat_get(&in, 0, d) * (double)scales[(b * row.heads + h) * row.len + at]);
+        in = attn__head_part(rows, b, h, at, 1, 0);
+        attn__copy(&to, &in);
+        for (d = 0; d < rows->dim && scales; d++)
+            attn__mat_set(&to, 0, d, attn__mat_get(&to, 0, d) * (double)scales[(b * rows->heads + h) * rows->len + at]);
     }
     return c.status;
 }
 
-/* The keys that these queries of item b may see, lists and mask aside. */
-static attn__range attn__seen_range(const attn__plan *plan, size_t b, attn__range queries)
+/* -- attention to what is stored -- */
+
+/* The keys that queries from .. to - 1 of item b may see, lists and mask aside. */
+static attn__range attn__seen_range(const attn__plan *plan, size_t b, size_t from, size_t to)
 {
     attn__range seen = {SIZE_MAX, 0};
     attn__row row;
-    size_t i;
-    for (i = queries.from; i < queries.to; i++) {
-        attn__ask(&row, plan, b, i);
-        if (row.first < row.end) {
-            seen.from = attn__min(seen.from, row.first);
-            seen.to = attn__max(seen.to, row.end);
-        }
+    for (; from < to; from++) {
+        attn__ask(&row, plan, b, from);
+        seen.from = attn__min(seen.from, row.first < row.end ? row.first : SIZE_MAX);
+        seen.to = attn__max(seen.to, row.end);
     }
     return seen;
 }
 
-/* Is each of these tokens of item b there, if one of these queries of these heads sees it? */
-typedef int attn__is_there(const attn__plan *plan, size_t b, attn__range heads, attn__range queries,
-                           attn__range tokens);
+/* Is one of these tokens of item b not there that one of these queries of these heads sees? */
+static int attn__misses(const attn__plan *plan, const attn__stored *s, size_t b, attn__range heads, attn__range queries,
+                        attn__range tokens)
+{
+    const attn_tensor *mask = &plan->call.opts.mask;
+    attn__range dropped = {0, s->first ? s->first[b] : 0}, seen;
+    attn__block block; /* of which attn__classify_rows wants to know this */
+    size_t i, h, end = mask->head_stride ? heads.to : heads.from + 1;
+    block.plan = plan;
+    block.at.b = b;
+    if (attn__lacks_page(s, b, tokens.from, tokens.to))
+        return 1;
+    dropped = attn__common(dropped, tokens);
+    for (i = queries.from; i < queries.to && dropped.from < dropped.to; i++) {
+        seen = attn__common(attn__seen_range(plan, b, i, i + 1), dropped);
+        for (h = heads.from; h < end && seen.from < seen.to; h++)
+            if (!mask->data ||
+                attn__classify_rows(&block, h, i, 1, seen.from, seen.to - seen.from) & ATTN__SOME_VISIBLE)
+                return 1;
+    }
+    return 0;
+}
 
 /* Does a query see tokens that are not there: dropped by a ring, or of a page beyond the pool? */
-static int attn__sees_missing(const attn__plan *plan, attn__is_there *is_there)
+static int attn__sees_missing(const attn__plan *plan, const attn__stored *s)
 {
     const attn__call *call = &plan->call;
-    size_t parts = attn__has_lists(&call->opts) ? plan->schedule.parts : 1, b, part, h, i;
-    size_t count = attn__has_lists(&call->opts) ? call->opts.blocks.q_len : call->q.len;
-    size_t groups = attn__has_lists(&call->opts) ? call->opts.blocks.heads : 1;
-    int all = plan->source.table && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL;
+    int all = s->paged && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL;
+    size_t groups = attn__has_lists(&call->opts) ? call->opts.blocks.heads : 1, b, part, h, i;
     attn__listed listed;
-    attn__range seen, block, queries, heads;
+    attn__range seen, tokens, queries, heads;
     for (b = 0; b < call->q.batch; b++)
-        for (part = 0; part < parts && call->q.heads > 0; part++) {
+        for (part = 0; part < plan->schedule.parts && call->q.heads > 0; part++) {
+            attn__range every = {0, attn__valid_keys(plan, b)};
             queries.from = part * plan->schedule.part_queries;
-            queries.to = queries.from + attn__min(count, call->q.len - queries.from);
-            seen = attn__seen_range(plan, b, queries);
-            if (all) { /* pages of hidden keys are read, too */
-                seen.from = 0;
-                seen.to = attn__valid_keys(plan, b);
-            }
-            for (h = 0; h < groups && seen.from < seen.to; h++) {
+            queries.to = queries.from + attn__min(plan->schedule.part_queries, call->q.len - queries.from);
+            seen = all ? every : attn__seen_range(plan, b, queries.from, queries.to);
+            for (h = 0; h < groups; h++) {
                 heads.from = h * (call->q.heads / groups);
                 heads.to = heads.from + call->q.heads / groups;
                 listed = attn__find_listed(plan, b, heads.from, part);
-                if ((listed.keys == 0 || all) && !is_there(plan, b, heads, queries, seen))
+                if ((listed.keys == 0 || all) && attn__misses(plan, s, b, heads, queries, seen))
                     return 1;
                 for (i = 0; i < listed.count; i++) {
-                    block.from = listed.index[i] * listed.keys;
-                    block.to = listed.keys < SIZE_MAX - block.from ? block.from + listed.keys : SIZE_MAX;
-                    block = attn__common(block, seen);
-                    if (block.from < block.to && !is_there(plan, b, heads, queries, block))
+                    tokens.from = listed.index[i] * listed.keys;
+                    tokens.to = listed.keys < SIZE_MAX - tokens.from ? tokens.from + listed.keys : SIZE_MAX;
+                    if (attn__misses(plan, s, b, heads, queries, attn__common(tokens, seen)))
                         return 1;
                 }
             }
@@ -7921,278 +7938,118 @@ static int attn__sees_missing(const attn__plan *plan, attn__is_there *is_there)
     return 0;
 }
 
-/* Does the mask, if there is one, show one of these keys to query i of one of these heads? */
-static int attn__is_shown(const attn_tensor *mask, size_t b, attn__range heads, size_t i, attn__range keys)
-{
-    const unsigned char *row;
-    size_t h, j, n;
-    uint64_t eight;
-    if (keys.from >= keys.to || attn__tensor_absent(mask))
-        return keys.from < keys.to;
-    n = mask->dim_stride ? keys.to - keys.from : 1;
-    for (h = heads.from; h < (mask->head_stride ? heads.to : heads.from + 1); h++) {
-        row = (const unsigned char *)attn__tensor_at(mask, b, h, i, keys.from);
-        for (j = 0, eight = 0; mask->dim_stride == 1 && n - j >= 8 && !eight; j += 8)
-            ATTN__MEMCPY(&eight, row + j, 8);
-        for (; j < n && !eight; j++)
-            eight = row[(ptrdiff_t)j * mask->dim_stride];
-        if (eight)
-            return 1;
-    }
-    return 0;
-}
-
-static int attn__is_not_dropped(const attn__plan *plan, size_t b, attn__range heads, attn__range queries,
-                                attn__range tokens)
-{
-    attn__range dropped = {0, plan->source.oldest ? plan->source.oldest[b] : 0}, seen;
-    attn__row row;
-    size_t i;
-    dropped = attn__common(dropped, tokens);
-    for (i = queries.from; i < queries.to && dropped.from < dropped.to; i++) {
-        attn__ask(&row, plan, b, i);
-        seen.from = row.first;
-        seen.to = row.end;
-        if (attn__is_shown(&plan->call.opts.mask, b, heads, i, attn__common(seen, dropped)))
-            return 0;
-    }
-    return 1;
-}
-
-/* Lists the options of attention to stored tokens: those of a cache or of pages, which have been listed. */
-static void attn__list_stored(attn__plan *plan, attn__check *c)
-{
-    plan->source.newest = 1;
-    plan->source.starts = NULL;
-    plan->call.has_options = 1;
-    plan->call.opts.kv_lens = NULL; /* refused below */
-    plan->call.opts.sequences = 0;
-    attn__plan_list_options(c, plan);
-    attn__require(c, plan->call.q.dtype != ATTN_F64, ATTN_ERR_DTYPE, "q"); /* not out, which differs from that */
-    attn__check_views(c);
-}
-
-/* Refuses what does not go with them, and resolves the rest. Lk is the largest of lens, if these may be read; of the
-   columns of a mask or bias for every token that there is room for, the first Lk count. */
-static void attn__resolve_stored(attn__plan *plan, attn__check *c, const attn_opts *opts, const size_t *lens, size_t B,
-                                 size_t room)
+/* Plans attention to what is stored. Its scratch does not depend on which tokens are there, which is looked at for
+   check_missing alone. Lk is the largest of lens, if these may be read; of the columns of a mask or bias for every
+   token that there is room for, the first Lk count. */
+static void attn__plan_stored(attn__plan *plan, attn__check *c, const attn_tensor *out, const attn_tensor *q,
+                              const attn__stored *s, const attn_opts *opts, const attn_ctx *ctx, int check_missing)
 {
     attn_opts *o = &plan->call.opts;
     size_t b, longest = 0;
-    for (b = 0; lens && b < B; b++)
-        longest = attn__max(longest, lens[b]);
-    o->kv_lens = lens;
+    attn__check_begin(c);
+    attn__check_tensor(c, "out", out, ATTN__OUT);
+    attn__check_tensor(c, "q", q, ATTN__IN);
+    attn__check_stored(c, s, ATTN__CACHED);
+    attn__plan_begin(plan, out, q, s->k, s->v, opts, ctx);
+    plan->source = attn__source_of(s);
+    plan->call.has_options = 1;
+    o->kv_lens = NULL; /* refused below */
+    o->sequences = 0;
+    attn__plan_list_options(c, plan);
+    attn__require(c, q->dtype != ATTN_F64, ATTN_ERR_DTYPE, "q"); /* not out, which differs from that */
+    attn__check_views(c);
+    attn__require(c, s->k->dim == q->dim, ATTN_ERR_SHAPE, s->names->k);
+    attn__require(c, s->batch == q->batch, ATTN_ERR_SHAPE, s->names->batch);
+    plan->call.k.batch = plan->call.v.batch = q->batch; /* pages aside, keys are those of the items */
+    o->kv_lens = attn__require_tokens(c, s, q) ? s->lens : NULL;
+    for (b = 0; o->kv_lens && b < s->batch; b++)
+        longest = attn__max(longest, s->lens[b]);
     plan->call.k.len = plan->call.v.len = longest;
-    if (!lens || (o->mask.dim == room && longest < room))
+    if (!o->kv_lens || (o->mask.dim == s->room && longest < s->room))
         o->mask.dim = longest;
-    if (!lens || (o->bias.dim == room && longest < room))
+    if (!o->kv_lens || (o->bias.dim == s->room && longest < s->room))
         o->bias.dim = longest;
-    if (!lens) /* there is a fault already, and Lk is not known: no other is made of it */
+    if (!o->kv_lens) /* there is a fault already, and Lk is not known: no other is made of it */
         o->weights.dim = o->scores.dim = longest;
     attn__require(c, !opts || !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
     attn__require(c, !opts || !attn__drops(opts), ATTN_ERR_VALUE, "opts.dropout");
     attn__require(c, !opts || opts->sequences == 0, ATTN_ERR_VALUE, "opts.sequences");
     attn__plan_resolve(plan, c);
+    if (check_missing && attn__rank(c->status) > attn__rank(ATTN_ERR_VALUE))
+        attn__require(c, !attn__sees_missing(plan, s), ATTN_ERR_VALUE, s->names->gone);
 }
 
-/* Plans attention to a cache. Its scratch does not depend on whether the ring has dropped a visible token. */
-static void attn__plan_cache(attn__plan *plan, attn__check *c, const attn_tensor *out, const attn_tensor *q,
-                             const attn_kv_cache *cache, const attn_opts *opts, const attn_ctx *ctx, int check_dropped)
+static attn_status attn__attend_stored(const attn__stored *s, const attn_tensor *out, const attn_tensor *q,
+                                       const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn_kv_cache copy;
-    int fit;
-    attn__check_begin(c);
-    attn__check_tensor(c, "out", out, ATTN__OUT);
-    attn__check_tensor(c, "q", q, ATTN__IN);
-    attn__check_cache(c, &copy, cache, ATTN__CACHED);
-    attn__plan_begin(plan, out, q, &copy.k, &copy.v, opts, ctx);
-    plan->source.oldest = copy.first;
-    plan->source.capacity = copy.k.len;
-    plan->source.k_scales = copy.k_scales;
-    plan->source.v_scales = copy.v_scales;
-    attn__list_stored(plan, c);
-    fit = attn__require_tokens(c, &copy, "cache.lens", "cache.first");
-    attn__require(c, copy.k.batch == q->batch && copy.k.dim == q->dim, ATTN_ERR_SHAPE, "cache.k");
-    attn__resolve_stored(plan, c, opts, fit ? copy.lens : NULL, copy.k.batch, copy.k.len);
-    if (check_dropped && (c->status == ATTN_OK || c->status == ATTN_ERR_ALIAS))
-        attn__require(c, !attn__sees_missing(plan, attn__is_not_dropped), ATTN_ERR_VALUE, "cache.first");
+    attn__plan plan;
+    attn__check c;
+    attn__plan_stored(&plan, &c, out, q, s, opts, ctx, 1);
+    return attn__plan_run(&plan, &c);
+}
+
+static attn_status attn__scratch_stored(size_t *bytes, const attn__stored *s, const attn_tensor *out,
+                                        const attn_tensor *q, const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn_ctx bare = attn__without_scratch(ctx);
+    attn__plan plan;
+    attn__check c;
+    attn__plan_stored(&plan, &c, out, q, s, opts, &bare, 0);
+    plan.call.k.len = s->ring ? (size_t)PTRDIFF_MAX : s->room; /* as many keys as there may ever be */
+    attn__require(&c, c.status != ATTN_OK || attn__plan_schedule(&plan), ATTN_ERR_OVERFLOW, "q");
+    return attn__tell_scratch(&c, bytes, plan.bytes);
+}
+
+static attn_status attn__explain_stored(char *text, size_t size, const attn__stored *s, const attn_tensor *out,
+                                        const attn_tensor *q, const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__plan plan;
+    attn__check c;
+    attn__plan_stored(&plan, &c, out, q, s, opts, ctx, 1);
+    attn__plan_fit(&plan, &c);
+    return attn__plan_explain(text, size, &plan, &c, plan.bytes, ATTN__STACK);
 }
 
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                           const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn__plan plan;
-    attn__check c;
-    attn__plan_cache(&plan, &c, &out, &q, cache, opts, ctx, 1);
-    return attn__plan_run(&plan, &c);
+    const attn__stored s = attn__of_cache(cache);
+    return attn__attend_stored(&s, &out, &q, opts, ctx);
 }
 
 ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                            const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn_ctx bare = attn__without_scratch(ctx);
-    attn__plan plan;
-    attn__check c;
-    attn__plan_cache(&plan, &c, &out, &q, cache, opts, &bare, 0);
-    if (c.status == ATTN_OK) {
-        plan.call.k.len = cache->ring ? (size_t)PTRDIFF_MAX : cache->k.len; /* as many keys as there may ever be */
-        attn__require(&c, attn__plan_schedule(&plan), ATTN_ERR_OVERFLOW, "q");
-    }
-    return attn__tell_scratch(&c, bytes, plan.bytes);
+    const attn__stored s = attn__of_cache(cache);
+    return attn__scratch_stored(bytes, &s, &out, &q, opts, ctx);
 }
 
 ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor out, attn_tensor q,
                                            const attn_kv_cache *cache, const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn__plan plan;
-    attn__check c;
-    attn__plan_cache(&plan, &c, &out, &q, cache, opts, ctx, 1);
-    attn__plan_fit(&plan, &c);
-    return attn__plan_explain(text, size, &plan, &c, plan.bytes, ATTN__STACK);
-}
-
-/* -- pages --
-
-   Attention to pages is that to a cache but for where a token's row lies, which attn__source tells the engine. Rows are
-   appended to pages as to a ring: up to the end of a page, then on in the next. */
-
-/* Lists the members of *pages, and copies it; pages NULL is a fault. */
-static void attn__check_pages(attn__check *c, attn_kv_pages *copy, const attn_kv_pages *pages, int role)
-{
-    static const char *const attn__names[] = {"pages.k", "pages.v", "pages.k_scales", "pages.v_scales"};
-    size_t entries = 0, capacity = 0;
-    attn__copy_struct(copy, pages, sizeof *copy);
-    if (!pages) {
-        attn__check_array(c, "pages", NULL, 0, 1, ATTN__IN);
-        return;
-    }
-    attn__check_stored(c, attn__names, &copy->k, &copy->v, &copy->k_scales, &copy->v_scales, role);
-    attn__require(c, attn__mul_size(&entries, copy->batch, copy->table_stride), ATTN_ERR_OVERFLOW, "pages.table");
-    attn__check_array(c, "pages.table", copy->table, entries, sizeof *copy->table, ATTN__IN);
-    attn__check_array(c, "pages.lens", copy->lens, copy->batch, sizeof *copy->lens, role);
-    attn__require(c, attn__mul_size(&capacity, copy->table_stride, copy->k.len), ATTN_ERR_OVERFLOW,
-                  "pages.table_stride");
-}
-
-static attn__source attn__source_of(const attn_kv_pages *pages)
-{
-    attn__source source = attn__no_source;
-    source.capacity = pages->k.len;
-    source.table = pages->table;
-    source.table_stride = pages->table_stride;
-    source.pages = pages->k.batch;
-    source.k_scales = pages->k_scales;
-    source.v_scales = pages->v_scales;
-    return source;
-}
-
-static int attn__has_pages(const attn__source *source, size_t b, attn__range tokens)
-{
-    size_t page, end = attn__blocks(tokens.to, source->capacity);
-    for (page = tokens.from / source->capacity; page < end; page++)
-        if (source->table[b * source->table_stride + page] >= source->pages)
-            return 0;
-    return 1;
-}
-
-static int attn__is_in_pool(const attn__plan *plan, size_t b, attn__range heads, attn__range queries,
-                            attn__range tokens)
-{
-    (void)heads;
-    (void)queries;
-    return attn__has_pages(&plan->source, b, tokens);
-}
-
-ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tensor k, attn_tensor v, const size_t *lens)
-{
-    attn__source source;
-    attn_kv_pages to;
-    attn__range tokens;
-    size_t b, n, L = k.len, room;
-    attn__check c;
-    attn__check_begin(&c);
-    attn__check_pages(&c, &to, pages, ATTN__STORED | ATTN__OUT);
-    source = attn__source_of(&to);
-    room = to.table_stride * to.k.len;
-    attn__check_appended(&c, &k, &v, &to.k, &to.v, lens, to.batch);
-    if (attn__is_sound(&c) && attn__is_aligned(lens, sizeof *lens) && attn__is_aligned(to.lens, sizeof *to.lens) &&
-        attn__is_aligned(to.table, sizeof *to.table))
-        for (b = 0; b < to.batch; b++) {
-            n = lens ? lens[b] : L;
-            tokens.from = to.lens[b];
-            tokens.to = tokens.from + n;
-            attn__require(&c, tokens.from <= room, ATTN_ERR_VALUE, "pages.lens");
-            attn__require(&c, n <= L && tokens.to <= room, ATTN_ERR_VALUE, "lens");
-            if (n > 0 && n <= L && tokens.from <= room && tokens.to <= room)
-                attn__require(&c, attn__has_pages(&source, b, tokens), ATTN_ERR_VALUE, "pages.table");
-        }
-    for (b = 0; b < to.batch && c.status == ATTN_OK; b++) {
-        n = lens ? lens[b] : L;
-        attn__append_rows(&source, &to.k, to.k_scales, &k, b, to.lens[b], 0, n);
-        if (!attn__tensor_absent(&v))
-            attn__append_rows(&source, &to.v, to.v_scales, &v, b, to.lens[b], 0, n);
-        to.lens[b] += n;
-    }
-    return c.status;
-}
-
-/* Plans attention to pages. Its scratch does not depend on their numbers, which are looked at for check_table alone. */
-static void attn__plan_pages(attn__plan *plan, attn__check *c, const attn_tensor *out, const attn_tensor *q,
-                             const attn_kv_pages *pages, const attn_opts *opts, const attn_ctx *ctx, int check_table)
-{
-    attn_kv_pages copy;
-    const size_t *lens;
-    size_t b, room;
-    attn__check_begin(c);
-    attn__check_tensor(c, "out", out, ATTN__OUT);
-    attn__check_tensor(c, "q", q, ATTN__IN);
-    attn__check_pages(c, &copy, pages, ATTN__CACHED);
-    attn__plan_begin(plan, out, q, &copy.k, &copy.v, opts, ctx);
-    plan->source = attn__source_of(&copy);
-    attn__list_stored(plan, c);
-    attn__require(c, copy.k.dim == q->dim, ATTN_ERR_SHAPE, "pages.k");
-    attn__require(c, copy.batch == q->batch, ATTN_ERR_SHAPE, "pages.batch");
-    plan->call.k.batch = plan->call.v.batch = q->batch; /* pages aside, keys are those of the items */
-    room = copy.table_stride * copy.k.len;
-    lens = attn__may_read(c, copy.lens, *q) ? copy.lens : NULL; /* which has the batch of pages, or there is a fault */
-    for (b = 0; b < copy.batch && lens; b++)
-        attn__require(c, copy.lens[b] <= room, ATTN_ERR_VALUE, "pages.lens");
-    attn__resolve_stored(plan, c, opts, lens, copy.batch, room);
-    if (check_table && (c->status == ATTN_OK || c->status == ATTN_ERR_ALIAS))
-        attn__require(c, !attn__sees_missing(plan, attn__is_in_pool), ATTN_ERR_VALUE, "pages.table");
+    const attn__stored s = attn__of_cache(cache);
+    return attn__explain_stored(text, size, &s, &out, &q, opts, ctx);
 }
 
 ATTN_API attn_status attn_kv_pages_attend(attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
                                           const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn__plan plan;
-    attn__check c;
-    attn__plan_pages(&plan, &c, &out, &q, pages, opts, ctx, 1);
-    return attn__plan_run(&plan, &c);
+    const attn__stored s = attn__of_pages(pages);
+    return attn__attend_stored(&s, &out, &q, opts, ctx);
 }
 
 ATTN_API attn_status attn_kv_pages_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
                                            const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn_ctx bare = attn__without_scratch(ctx);
-    attn__plan plan;
-    attn__check c;
-    attn__plan_pages(&plan, &c, &out, &q, pages, opts, &bare, 0);
-    if (c.status == ATTN_OK) {
-        plan.call.k.len = pages->table_stride * pages->k.len; /* as many keys as there may ever be */
-        attn__require(&c, attn__plan_schedule(&plan), ATTN_ERR_OVERFLOW, "q");
-    }
-    return attn__tell_scratch(&c, bytes, plan.bytes);
+    const attn__stored s = attn__of_pages(pages);
+    return attn__scratch_stored(bytes, &s, &out, &q, opts, ctx);
 }
 
 ATTN_API attn_status attn_kv_pages_explain(char *text, size_t size, attn_tensor out, attn_tensor q,
                                            const attn_kv_pages *pages, const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn__plan plan;
-    attn__check c;
-    attn__plan_pages(&plan, &c, &out, &q, pages, opts, ctx, 1);
-    attn__plan_fit(&plan, &c);
-    return attn__plan_explain(text, size, &plan, &c, plan.bytes, ATTN__STACK);
+    const attn__stored s = attn__of_pages(pages);
+    return attn__explain_stored(text, size, &s, &out, &q, opts, ctx);
 }
 
 /* -- positions -- */
