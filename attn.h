@@ -3377,17 +3377,16 @@ static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
    than a block, blocks are wider and shallower, so that more of each row of b is read. */
 static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
 {
-    size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols;
-    size_t most = attn__max(ATTN__GEMM_MC, ATTN__GEMM_MC_OF_LANE * g->kern->lanes);
-    size_t row_tiles =
-        attn__min(attn__blocks(g->out.rows, tile_rows), (g->turned ? ATTN__GEMM_TURNED_MC : most) / tile_rows);
-    size_t wider = attn__min(most / (row_tiles * tile_rows), most / ATTN__GEMM_WIDER);
-    size_t col_tiles = attn__min(attn__blocks(g->out.cols, tile_cols), ATTN__GEMM_TILES / most * wider);
+    size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols, most, row_tiles, wider, col_tiles;
     ATTN_ASSERT(bytes >= ATTN__STACK); /* which is enough for one vector of columns of every pass */
     if (g->few) {
         attn__gemm_few_blocks(g, bytes);
         return;
     }
+    most = attn__max(ATTN__GEMM_MC, ATTN__GEMM_MC_OF_LANE * g->kern->lanes);
+    row_tiles = attn__min(attn__blocks(g->out.rows, tile_rows), (g->turned ? ATTN__GEMM_TURNED_MC : most) / tile_rows);
+    wider = attn__min(most / (row_tiles * tile_rows), most / ATTN__GEMM_WIDER);
+    col_tiles = attn__min(attn__blocks(g->out.cols, tile_cols), ATTN__GEMM_TILES / most * wider);
     g->kc = attn__min(attn__max(g->terms, 1), attn__max(ATTN__GEMM_TILES / col_tiles / 2 * 2, 2));
     for (;;) {
         g->mc = row_tiles * tile_rows;
