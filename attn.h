@@ -3742,8 +3742,8 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
     g->kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
     g->bias_kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
     ATTN_ASSERT(g->kern && g->bias_kern);
-    g->turned =
-        !few && b->row_stride == 1 && out->rows <= g->kern->tuned->turned && out->rows <= out->cols / ATTN__GEMM_TURNED_COLS;
+    g->turned = !few && b->row_stride == 1 && out->rows <= g->kern->tuned->turned &&
+                out->rows <= out->cols / ATTN__GEMM_TURNED_COLS;
     g->out = g->turned ? attn_mat_t(*out) : *out;
     g->a = g->turned ? attn_mat_t(*b) : *a;
     g->b = g->turned ? attn_mat_t(*a) : *b;
@@ -10187,11 +10187,12 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    - its name: attn_dtype;
    - section 2: attn__size and attn__row_bytes (of a row, whose elements may be less than a byte), attn__alignment; in
      attn__is_dtype, which arguments may have it; attn__load and attn__store of one element;
-   - here: its loader (a case of widen, so of load, dot and weigh: widens, OF_TYPE, READS) and its storer (narrows, narrow);
-     formats whose terms are not reals: load_rows, load_panel, to_terms, nonfinite_terms;
+   - here: its loader (a case of widen, so of load, dot and weigh: widens, OF_TYPE, READS) and its storer (narrows,
+     narrow); formats whose terms are not reals: load_rows, load_panel, to_terms, nonfinite_terms;
    - section 7, for caches: attn__carve_cache, attn__check_stored and attn__append_rows, where rows have scales.
 
-   The vocabulary: LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c;
+   The vocabulary: LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FMA(a,b,c) = a b + c,
+   FMS(a,b,c) = a b - c;
    PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN; REGISTER, the constraint of a vector register in
    inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, ISHL, ISHR; IANY(i): has a lane its top
    bit set; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and
