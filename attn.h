@@ -10222,7 +10222,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #endif
 
 #define ATTN__AVX512 (ATTN__PASS == ATTN__PASS_AVX512 || ATTN__PASS == ATTN__PASS_AVX512BF16)
-#define ATTN__ISA ((attn_isa)ATTN__PASS) /* their numbers are the same */
+#define ATTN__ISA ((attn_isa)ATTN__PASS)                /* their numbers are the same */
+#define ATTN__BY_LIBM (ATTN__PASS == ATTN__PASS_SCALAR) /* exponentials and the like */
 
 #if ATTN__REAL_F64
 #define ATTN__OF_REAL(f32, f64) f64
@@ -10295,7 +10296,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__V ATTN__OF_REAL(__m256, __m256d)
 #define ATTN__W ATTN__OF_REAL(8, 4)
 #define ATTN__X(op) ATTN__OF_REAL(_mm256_##op##_ps, _mm256_##op##_pd)
-#define ATTN__MASK(n) ATTN__AS_BITS(ATTN__X(cmp)(ATTN__LOAD(ATTN__NAME(count)), ATTN__SET1((ATTN__R)(n)), _CMP_LT_OQ))
+#define ATTN__MASK(n)                                                                                                  \
+    ATTN__AS_BITS(ATTN__X(cmp)(ATTN__LOAD(ATTN__NAME(count)), ATTN__SET1((ATTN__R)(int)(n)), _CMP_LT_OQ))
 #define ATTN__ROUND(v) ATTN__X(round)(v, 8)
 #define ATTN__MAX(a, b) ATTN__X(max)(a, b)
 #define ATTN__PICK(a, b, x, y) ATTN__X(blendv)(y, x, ATTN__X(cmp)(a, b, _CMP_LT_OQ))
@@ -10401,7 +10403,6 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #if ATTN__PASS == ATTN__PASS_SCALAR
 #define ATTN__NAME(x) ATTN__OF_REAL(attn__##x##_scalar_f32, attn__##x##_scalar_f64)
 #define ATTN__ROWS 4
-#define ATTN__BY_LIBM 1
 #else
 #define ATTN__NAME(x) ATTN__OF_REAL(attn__##x##_vector128_f32, attn__##x##_vector128_f64)
 #if defined(__VSX__) || defined(__VX__) || defined(__aarch64__) || defined(__riscv) || defined(__loongarch__)
@@ -10555,13 +10556,12 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__BASE(x) ATTN__NAME(x)
 #endif
 
-/* Exponentials are inlined; in a pass that is to be small, where they are not most of the work they are called. */
+/* Exponentials are inlined. In a pass that is to be small exp and exp_called are not: the latter is exp_scaled where
+   exponentials are not most of the work. */
 #if ATTN__PASS == ATTN__PASS_VECTOR128
 #define ATTN__EXP_INLINE ATTN__NOINLINE
-#define ATTN__EXP_SCALED(d, p) ATTN__NAME(exp_called)(d, p)
 #else
 #define ATTN__EXP_INLINE ATTN__INLINE
-#define ATTN__EXP_SCALED(d, p) ATTN__NAME(exp_scaled)(d, p)
 #endif
 
 #if ATTN__W == 1
@@ -10723,7 +10723,7 @@ typedef struct ATTN__PARAMS {
     ATTN__V unit, rest, limit;
 } ATTN__PARAMS;
 
-#ifndef ATTN__BY_LIBM
+#if !ATTN__BY_LIBM
 
 /* v 2^n for integral n, in two steps, so that results below the smallest normal number are rounded, not lost. Adding
    ATTN__MAGIC + 2 bias leaves n + 2 bias in the lowest bits; each half of it, moved up, is the exponent of a factor. */
@@ -10854,13 +10854,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_scaled)(ATTN__V d, const ATTN__
         ATTN__IADD_UNLESS(ATTN__AS_BITS(e), ATTN__ISHL(ATTN__AS_BITS(z), ATTN__MANTISSA), d, p->limit));
 }
 
-#if ATTN__PASS == ATTN__PASS_VECTOR128
-ATTN__TARGET ATTN__NOINLINE ATTN__V ATTN__NAME(exp_called)(ATTN__V d, const ATTN__PARAMS *p)
-{
-    return ATTN__NAME(exp_scaled)(d, p);
-}
-#endif
-
 /* tanh(x) = -t / (t + 2) with t = exp(-2x) - 1 for x >= 0; t = 2^n p f + (2^n - 1) loses nothing where x is small. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(tanh)(ATTN__V x)
 {
@@ -10887,6 +10880,11 @@ static ATTN__R ATTN__NAME(exp_scaled)(ATTN__R d, const ATTN__PARAMS *p)
 }
 
 #endif /* ATTN__BY_LIBM */
+
+ATTN__TARGET ATTN__EXP_INLINE ATTN__V ATTN__NAME(exp_called)(ATTN__V d, const ATTN__PARAMS *p)
+{
+    return ATTN__NAME(exp_scaled)(d, p);
+}
 
 /* -- between the user's views and packed rows -- */
 
@@ -11080,11 +11078,8 @@ ATTN__INLINE int ATTN__NAME(widens)(attn_dtype dtype)
 
 ATTN__INLINE int ATTN__NAME(narrows)(attn_dtype dtype)
 {
-#if ATTN__PASS == ATTN__PASS_VECTOR128 && !ATTN__REAL_F64
-    return dtype == ATTN__REAL;
-#else
-    return ATTN__NAME(widens)(dtype) && dtype != ATTN_I8;
-#endif
+    const int by_one = dtype == ATTN_I8 || (ATTN__PASS == ATTN__PASS_VECTOR128 && !ATTN__REAL_F64);
+    return dtype == ATTN__REAL || (!by_one && ATTN__NAME(widens)(dtype));
 }
 
 /* W elements of such a type as reals. */
@@ -11128,13 +11123,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow)(void *p, ATTN__V v, attn_dtype
 #elif ATTN__REAL_F64
     if (dtype == ATTN_F32)
         ATTN__STORE_F32((float *)p, v);
-#else
-#ifdef ATTN__STORE_F16
+#elif defined(ATTN__STORE_F16)
     if (dtype == ATTN_F16)
         ATTN__STORE_F16(p, v);
     if (dtype == ATTN_BF16)
         ATTN__NAME(store_bf16)((uint16_t *)p, v);
-#endif
 #endif
     if (dtype == ATTN__REAL)
         ATTN__STORE((ATTN__R *)p, v);
@@ -11576,7 +11569,7 @@ ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs
 /* The first n lanes of v, and the others of w. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(first_lanes)(ATTN__V v, ATTN__V w, size_t n)
 {
-    return ATTN__PICK(ATTN__LOAD(ATTN__NAME(count)), ATTN__SET1((ATTN__R)n), v, w);
+    return ATTN__PICK(ATTN__LOAD(ATTN__NAME(count)), ATTN__SET1((ATTN__R)(int)n), v, w);
 }
 
 /* The largest of all lanes, or their sum, in all lanes. */
@@ -11626,7 +11619,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
     return (double)lanes[0];
 }
 
-#ifndef ATTN__BY_LIBM
+#if !ATTN__BY_LIBM
 
 ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, size_t n, double max)
 {
@@ -11840,19 +11833,10 @@ ATTN__TARGET static void ATTN__NAME(scale)(void *xv, attn__layout layout, size_t
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(scale_keys)(const attn__tile *t, const void *scalesv)
+ATTN__TARGET static void ATTN__NAME(scale_keys)(const attn__tile *t, const void *scales)
 {
-    ATTN__AS_WRITTEN
-    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
-    const ATTN__R *scales = (const ATTN__R *)scalesv;
-    size_t g, i;
-    for (g = 0; g < e.groups; g++) {
-        ATTN__R *s = (ATTN__R *)t->scores + g * e.group_step;
-        for (i = 0; i < e.vectors; i++, s += e.step) {
-            ATTN__V scale = t->layout.query == 1 ? ATTN__SET1(scales[i]) : ATTN__LOAD(scales + i * ATTN__W);
-            ATTN__STORE(s, ATTN__MUL(ATTN__LOAD(s), scale));
-        }
-    }
+    const attn__layout turned = {t->layout.query, t->layout.element}; /* keys in place of queries */
+    ATTN__NAME(scale)(t->scores, turned, t->queries, t->keys, scales);
 }
 
 /* What walks with j by steps of 2^32 / golden ratio is mixed as in lowbias32 (Wellons 2018, hash-prospector), from the
@@ -11897,7 +11881,7 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
     ATTN__AS_WRITTEN
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
     size_t g, i;
-#ifndef ATTN__BY_LIBM
+#if !ATTN__BY_LIBM
     double size = attn__divide(scale < 0 ? -scale : scale, cap);
     int in_range = size >= ATTN__OF_REAL(FLT_MIN, DBL_MIN) && size <= ATTN__R_MAX;
     ATTN__V caps = ATTN__SET1((ATTN__R)cap), scales = ATTN__SET1((ATTN__R)scale);
@@ -11906,7 +11890,7 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
     for (g = 0; g < e.groups; g++) {
         ATTN__R *s = (ATTN__R *)t->scores + g * e.group_step;
         for (i = 0; i < e.vectors; i++, s += e.step) {
-#ifndef ATTN__BY_LIBM
+#if !ATTN__BY_LIBM
             ATTN__R lanes[ATTN__W];
             ATTN__V v = ATTN__LOAD(s);
             size_t j;
@@ -11995,24 +11979,19 @@ ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *tile, double scale)
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick_visible)(const attn__tile *t, size_t g, size_t key, ATTN__V v,
                                                            ATTN__V hidden)
 {
-    const size_t wide = 8 * sizeof(ATTN__BITS);
-    const ATTN__BITS *words = (const ATTN__BITS *)t->mask + key / wide * t->lanes;
-    ATTN__BITS word;
-#if ATTN__W > 1
     static const ATTN__BITS attn__place[] = {1,   2,   4,    8,    16,   32,   64,      128,
                                              256, 512, 1024, 2048, 4096, 8192, 1 << 14, 1 << 15};
-    ATTN__V seen;
+    const size_t wide = 8 * sizeof(ATTN__BITS);
+    const ATTN__BITS *words = (const ATTN__BITS *)t->mask + key / wide * t->lanes;
+    ATTN__BITS word = 1;
+    ATTN__I seen;
     if (t->layout.query == 1) {
         ATTN__MEMCPY(&seen, words + g * ATTN__W, sizeof seen);
-        return ATTN__PICK_BITS(ATTN__AS_BITS(seen), ATTN__ISET((ATTN__BITS)1 << key % wide), v, hidden);
+        return ATTN__PICK_BITS(seen, ATTN__ISET(word << key % wide), v, hidden);
     }
     ATTN__MEMCPY(&seen, attn__place, sizeof seen);
     ATTN__MEMCPY(&word, words + g, sizeof word);
-    return ATTN__PICK_BITS(ATTN__AS_BITS(seen), ATTN__ISET(word >> key % wide), v, hidden);
-#else
-    ATTN__MEMCPY(&word, words + g, sizeof word);
-    return word >> key % wide & 1 ? v : hidden;
-#endif
+    return ATTN__PICK_BITS(seen, ATTN__ISET(word >> key % wide), v, hidden);
 }
 
 ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *tile)
@@ -12114,7 +12093,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
             for (j = 0; j < ATTN__W; j++)
                 state->nan[c + j] |= ATTN__NAME(any_nonfinite)(ATTN__SET1(s[k * ld + j]), 0) != 0;
     v = ATTN__MAX(ATTN__MAX(most[0], most[1]), ATTN__MAX(most[2], most[3]));
-    factor = ATTN__EXP_SCALED(ATTN__SUB(old, v), p);
+    factor = ATTN__NAME(exp_called)(ATTN__SUB(old, v), p);
     ATTN__STORE((ATTN__R *)t->factor + c, factor);
     ATTN__STORE(max, v);
     v = ATTN__NAME(softmax_sum)(t, s, v, p);
@@ -12136,7 +12115,7 @@ ATTN__TARGET static void ATTN__NAME(weights)(const attn__tile *t, void *xv, size
         v = nothing;
         if (i + ATTN__W > first && i < end) {
             v = ATTN__SUB(ATTN__NAME(load_elements)(x + i, n - i), most);
-            v = ATTN__MUL(ATTN__EXP_SCALED(v, &p), factor);
+            v = ATTN__MUL(ATTN__NAME(exp_called)(v, &p), factor);
         }
         if (i < first && i + ATTN__W > first)
             v = ATTN__NAME(first_lanes)(nothing, v, first - i);
@@ -12169,7 +12148,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     for (c = 0; nonfinite && c < t->keys; c += ATTN__W)
         state->nan[r] |= ATTN__NAME(any_nonfinite)(ATTN__LOAD(s + c), 0) != 0;
     most = ATTN__NAME(fold)(most, 0);
-    factor = ATTN__EXP_SCALED(ATTN__SUB(old, most), p);
+    factor = ATTN__NAME(exp_called)(ATTN__SUB(old, most), p);
     ATTN__STORE(lanes, most);
     *max = lanes[0];
     ATTN__STORE(lanes, factor);
@@ -12227,7 +12206,7 @@ ATTN__TARGET static void ATTN__NAME(backward)(const attn__tile *t, void *dpv, co
         ATTN__V lse = ATTN__LOAD((const ATTN__R *)lsev + c), delta = ATTN__LOAD((const ATTN__R *)deltav + c);
         for (k = 0; k < keys; k++, s += ld, dp += ld) {
             ATTN__V score = ATTN__LOAD(s), d = ATTN__SUB(score, lse);
-            ATTN__V e = ATTN__EXP_SCALED(ATTN__PICK(none, d, none, d), &p), ds;
+            ATTN__V e = ATTN__NAME(exp_called)(ATTN__PICK(none, d, none, d), &p), ds;
             e = ATTN__FMA(lse, none, e);
             ds = ATTN__MUL(e, ATTN__SUB(ATTN__LOAD(dp), delta));
             ATTN__PIN(ds); /* times may also follow later */
@@ -12342,8 +12321,8 @@ ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__stat
         a->nan[c] |= b->nan[c];
     for (c = 0; c < t->lanes; c += ATTN__W) {
         top = ATTN__MAX(ATTN__LOAD(max + c), ATTN__LOAD(max_b + c));
-        x = ATTN__EXP_SCALED(ATTN__SUB(ATTN__LOAD(max + c), top), &params);
-        y = ATTN__EXP_SCALED(ATTN__SUB(ATTN__LOAD(max_b + c), top), &params);
+        x = ATTN__NAME(exp_called)(ATTN__SUB(ATTN__LOAD(max + c), top), &params);
+        y = ATTN__NAME(exp_called)(ATTN__SUB(ATTN__LOAD(max_b + c), top), &params);
         ATTN__STORE(max + c, top);
         ATTN__STORE(sum + c, ATTN__FMA(ATTN__LOAD(sum_b + c), y, ATTN__MUL(ATTN__LOAD(sum + c), x)));
         ATTN__STORE(factor + c, x);
@@ -12367,7 +12346,7 @@ ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__stat
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_log1p)(ATTN__V x, ATTN__V w)
 {
     ATTN__AS_WRITTEN
-#ifndef ATTN__BY_LIBM
+#if !ATTN__BY_LIBM
     static const double attn__terms[] = {
         0.17044163562781398, 0.0832450651186082,  0.1211016872806922, 0.1330037403267463, 0.1538661404230401, //
         0.18181740832504807, 0.22222224080747675, 0.2857142854545411, 0.4000000000018575, 0.6666666666666615, 2.0};
@@ -12822,11 +12801,7 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
     (ATTN__NARROW ? 1u << ATTN_F32 | 1u << ATTN_F16 | 1u << ATTN_BF16 | 1u << ATTN_I8 : 1u << ATTN__REAL)
 #endif
 
-#if ATTN__REAL_F64
-#define ATTN__DOUBLE_KERNEL(name) ATTN__NAME(name)
-#else
-#define ATTN__DOUBLE_KERNEL(name) NULL
-#endif
+#define ATTN__DOUBLE_KERNEL(name) ATTN__OF_REAL(NULL, ATTN__NAME(name))
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
@@ -12925,14 +12900,11 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__PICK_BITS
 #undef ATTN__IANY
 #undef ATTN__FMS
-#undef ATTN__BY_LIBM
 #undef ATTN__SAME
 #undef ATTN__EXP_INLINE
-#undef ATTN__EXP_SCALED
 #undef ATTN__LOAD_PANEL
 #undef ATTN__TRUE
 #undef ATTN__CHOOSE
-#undef ATTN__DOUBLE_KERNEL
 #undef ATTN__DOT
 #undef ATTN__SET_ELEMENT
 #undef ATTN__BASE
