@@ -2023,12 +2023,19 @@ static int attn__lattice_meets(int count, const attn__axis *axis, ptrdiff_t offs
     return 0;
 }
 
-/* The axes of the lattice of both views: those of `out`, and those that only `other` has. An axis of `other` is the
-   same as one of `out` if the strides are equal, whatever the dimension: one view may be transposed. Returns their
-   number, or -1 if the strides differ, so that there is no common lattice. */
-static int attn__lattice(attn__axis axis[8], const attn__view *out, const attn__view *other)
+/* May `out` and `other`, whose ranges of bytes meet, share an element? Not if they fall on different points of one
+   lattice. Its axes are those of `out`, and those that only `other` has: an axis of `other` is the same as one of `out`
+   if the strides are equal, whatever the dimension, as one view may be transposed. */
+ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
 {
+    uintptr_t a = (uintptr_t)out->data, b = (uintptr_t)other->data, gap = a < b ? b - a : a - b;
+    size_t size = attn__size(out->dtype);
+    attn__axis axis[8];
     int count = attn__add_axes(axis, out), out_only = count, other_only = 0, differ = 0, d, i;
+    if (attn__is_empty(out) || attn__is_empty(other))
+        return 0;
+    if (size != attn__size(other->dtype) || gap % size != 0 || gap > (size_t)PTRDIFF_MAX)
+        return 1;
     for (d = 0; d < 4; d++)
         differ |= out->n[d] > 1 && other->n[d] > 1 && out->s[d] != other->s[d];
     for (d = 0; d < 4; d++) {
@@ -2044,24 +2051,10 @@ static int attn__lattice(attn__axis axis[8], const attn__view *out, const attn__
             attn__add_axis(axis, count++, other->s[d], other->n[d] - 1, 0);
         }
     }
-    return differ && out_only > 0 && other_only > 0 ? -1 : count;
-}
-
-/* May `out` and `other`, whose ranges of bytes meet, share an element? Not if they fall on different points of one
-   lattice. */
-ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
-{
-    uintptr_t a = (uintptr_t)out->data, b = (uintptr_t)other->data, gap = a < b ? b - a : a - b;
-    size_t size = attn__size(out->dtype);
-    attn__axis axis[8];
-    int count;
-    if (attn__is_empty(out) || attn__is_empty(other))
-        return 0;
-    if (size != attn__size(other->dtype) || gap % size != 0 || gap > (size_t)PTRDIFF_MAX)
+    if (differ && out_only > 0 && other_only > 0) /* they have no common lattice */
         return 1;
-    count = attn__lattice(axis, out, other);
     gap /= size;
-    return count < 0 || attn__lattice_meets(count, axis, a < b ? (ptrdiff_t)gap : -(ptrdiff_t)gap);
+    return attn__lattice_meets(count, axis, a < b ? (ptrdiff_t)gap : -(ptrdiff_t)gap);
 }
 
 /* Does an output overlap itself or another argument? Pairs of outputs are looked at once, by the first. */
