@@ -7368,23 +7368,22 @@ ATTN__NOINLINE void *attn__carve_part(attn__arena *arena, size_t count, size_t s
     return attn__carve(arena, count, size);
 }
 
-/* Lays out the storage of a cache. Returns its bytes, with what aligning it takes; SIZE_MAX on overflow. */
+/* Lays out a cache from base on. Returns its bytes, with what aligning base takes; SIZE_MAX if they overflow. */
 static size_t attn__carve_cache(attn_kv_cache *cache, char *base, size_t B, size_t Hkv, size_t capacity, size_t D,
                                 size_t Dv, attn_dtype dtype)
 {
-    attn_tensor k = attn_bhld(NULL, dtype, B, Hkv, capacity, D), v = attn_bhld(NULL, dtype, B, Hkv, capacity, Dv);
     attn__arena arena = {base, 0};
     size_t rows = B * Hkv * capacity, scales = dtype == ATTN_I8 ? rows : 0;
-    if (attn__tensor_bad(&k) || attn__tensor_bad(&v))
+    cache->k = attn_bhld(NULL, dtype, B, Hkv, capacity, D);
+    cache->v = attn_bhld(NULL, dtype, B, Hkv, capacity, Dv);
+    if (attn__tensor_bad(&cache->k) || attn__tensor_bad(&cache->v))
         return SIZE_MAX;
     cache->lens = (size_t *)attn__carve_part(&arena, B, sizeof(size_t));
     cache->first = (size_t *)attn__carve_part(&arena, B, sizeof(size_t));
     cache->k_scales = (float *)attn__carve_part(&arena, scales, sizeof(float));
     cache->v_scales = (float *)attn__carve_part(&arena, scales, sizeof(float));
-    k.data = attn__carve_part(&arena, rows, D * attn__size(dtype));
-    v.data = attn__carve_part(&arena, rows, Dv * attn__size(dtype));
-    cache->k = k;
-    cache->v = v;
+    cache->k.data = attn__carve_part(&arena, rows, D * attn__size(dtype));
+    cache->v.data = attn__carve_part(&arena, rows, Dv * attn__size(dtype));
     attn__carve_part(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
     return arena.used;
 }
@@ -7409,7 +7408,7 @@ ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t H
                                         size_t Dv, attn_dtype dtype, int ring, void *storage, size_t size)
 {
     attn_kv_cache made = ATTN__ZERO;
-    attn_ctx given = ATTN__ZERO;
+    const attn_ctx memory = {{NULL, NULL, 0}, storage, size, ATTN_ISA_BEST, NULL, 0};
     size_t bytes = 0;
     char *base;
     attn__check c;
@@ -7419,9 +7418,7 @@ ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t H
     attn__check_views(&c);
     attn__fault(&c, attn_kv_cache_size(&bytes, B, Hkv, capacity, D, Dv, dtype, ring), "capacity", NULL);
     attn__require(&c, storage || size == 0, ATTN_ERR_NULL, "storage");
-    given.scratch = storage;
-    given.scratch_size = size;
-    base = attn__borrow(&c, &given, bytes, &made.own);
+    base = attn__borrow(&c, &memory, bytes, &made.own);
     if (!base)
         return c.status;
     attn__carve_cache(&made, base, B, Hkv, capacity, D, Dv, dtype);
@@ -7442,17 +7439,17 @@ ATTN_API void attn_kv_cache_free(attn_kv_cache *cache)
 
 /* -- what is stored --
 
-   A cache and pages are one to what appends to them and attends to them: pages say in a table where the rows of an item
-   lie, a cache has them in one piece, of which some may be gone. */
+   A cache and pages are the same to what appends to them and attends to them: rows of keys and values, and how many
+   tokens each item has. Pages say in a table where the rows of an item lie; a cache may have dropped the first ones. */
 
 typedef struct attn__stored_names { /* of arguments, for faults */
     const char *whole, *k, *v, *k_scales, *v_scales, *batch, *lens;
-    const char *gone; /* what says that a token is not there: first, or a table */
+    const char *gone; /* what says which tokens are not there: first, or the table */
 } attn__stored_names;
 
 typedef struct attn__stored {
     const attn__stored_names *names;
-    int given, paged, ring; /* given: if not, the rest is zero */
+    int given, paged, ring; /* not given: all numbers are 0 */
     const attn_tensor *k, *v;
     float *k_scales, *v_scales; /* NULL unless I8 */
     size_t batch, room;         /* items, and how many tokens of each may be there at once */
@@ -7518,12 +7515,11 @@ static int attn__is_within(const attn_tensor *v, const attn_tensor *k)
 
 #define ATTN__STORED (ATTN__CACHED | ATTN__ANY_FLOAT) /* whatever the other arguments are */
 
-/* Lists the members, in this role: values that are a part of the keys with these, if they are to be written. That there
-   are none is a fault. */
+/* Lists the members, in this role: values that are a part of the keys with these, if they are to be written. */
 static void attn__check_stored(attn__check *c, const attn__stored *s, int role)
 {
     const attn__stored_names *names = s->names;
-    size_t rows, entries = 0, room = 0;
+    size_t rows, entries = 0;
     if (!s->given) {
         attn__check_array(c, names->whole, NULL, 0, 1, ATTN__IN);
         return;
@@ -7543,15 +7539,15 @@ static void attn__check_stored(attn__check *c, const attn__stored *s, int role)
     attn__require(c, attn__is_shape(s->v, s->k->batch, s->k->heads, s->k->len, s->v->dim), ATTN_ERR_SHAPE, names->v);
     if (s->paged) {
         attn__require(c, attn__mul_size(&entries, s->batch, s->table_stride), ATTN_ERR_OVERFLOW, "pages.table");
-        attn__require(c, attn__mul_size(&room, s->table_stride, s->k->len), ATTN_ERR_OVERFLOW, "pages.table_stride");
         attn__check_array(c, "pages.table", s->table, entries, sizeof *s->table, ATTN__IN);
+        attn__require(c, attn__mul_size(&entries, s->table_stride, s->k->len), ATTN_ERR_OVERFLOW, "pages.table_stride");
     }
     attn__check_array(c, names->lens, s->lens, s->batch, sizeof *s->lens, role);
     attn__check_array(c, names->gone, s->first, s->batch, sizeof *s->first, ATTN__OPTIONAL | (role & ATTN__OUT));
 }
 
-/* Requires that lens and first fit the room, if they may be read: whatever else overflows, k must not, nor with pages
-   `other`, which has their batch. Returns 1 if lens is known: of a cache, only if all is well. */
+/* Requires room for the tokens that lens and first speak of, if these may be read: where something overflows, only if
+   k fits, or for pages `other`, which has their batch. Returns 1 if lens is known: of pages, even without room. */
 static int attn__require_tokens(attn__check *c, const attn__stored *s, const attn_tensor *other)
 {
     attn_tensor t = s->paged ? *other : *s->k;
@@ -7630,8 +7626,7 @@ static void attn__store_row(const attn__kernels *kern, void *out, attn_dtype dty
     }
 }
 
-/* Rows first .. n - 1 of item b of `in` go behind the `len` tokens that the item has: up to the end of a page, or ring,
-   then on in the next, or at its beginning. */
+/* Rows first .. n - 1 of item b of `in` go behind the `len` tokens that the item has. */
 static void attn__append_rows(const attn__source *source, const attn_tensor *to, float *scales, const attn_tensor *in,
                               size_t b, size_t len, size_t first, size_t n)
 {
@@ -7743,8 +7738,8 @@ static void attn__copy_item_rows(const attn_tensor *t, size_t to, size_t from, s
     }
 }
 
-/* Item `to` of a cache becomes the first `tokens` tokens of item `from`; swap: all of this, which becomes what `to`
-   was. Rows of a ring that has begun anew may be any of all. */
+/* Item `to` of a cache becomes the first `tokens` tokens of item `from`; swap: all of it, which becomes what `to` was.
+   Rows of a ring that has begun anew may be any of all. */
 static void attn__copy_item(const attn__stored *s, size_t to, size_t from, size_t tokens, int swap)
 {
     size_t held, rows = swap ? attn__max(s->lens[to], s->lens[from]) : tokens;
@@ -7770,7 +7765,7 @@ static void attn__copy_item(const attn__stored *s, size_t to, size_t from, size_
 /* Marks, in lens, an item that has become what it shall be. */
 #define ATTN__DONE (SIZE_MAX ^ SIZE_MAX >> 1)
 
-static int attn__is_awaited(const size_t *lens, const size_t *from, size_t B, size_t b) /* before it changes */
+static int attn__is_awaited(const size_t *lens, const size_t *from, size_t B, size_t b) /* to be copied, then changed */
 {
     size_t c;
     for (c = 0; c < B; c++)
@@ -7801,11 +7796,9 @@ ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size
 {
     const attn__stored s = attn__of_cache(cache);
     attn__check c;
-    int fit;
     attn__check_begin(&c);
     attn__require(&c, s.given, ATTN_ERR_NULL, "cache");
-    fit = attn__require_tokens(&c, &s, NULL) && b < s.batch;
-    attn__require(&c, fit && len <= s.lens[b], ATTN_ERR_VALUE, "len");
+    attn__require(&c, attn__require_tokens(&c, &s, NULL) && b < s.batch && len <= s.lens[b], ATTN_ERR_VALUE, "len");
     if (c.status == ATTN_OK)
         attn__copy_item(&s, b, b, len, 0);
     return c.status;
@@ -7892,7 +7885,7 @@ static int attn__misses(const attn__plan *plan, const attn__stored *s, size_t b,
 {
     const attn_tensor *mask = &plan->call.opts.mask;
     attn__range dropped = {0, s->first ? s->first[b] : 0}, seen;
-    attn__block block; /* of which attn__classify_rows wants to know this */
+    attn__block block; /* has what attn__classify_rows asks for */
     size_t i, h, end = mask->head_stride ? heads.to : heads.from + 1;
     block.plan = plan;
     block.at.b = b;
@@ -7967,10 +7960,10 @@ static void attn__plan_stored(attn__plan *plan, attn__check *c, const attn_tenso
     for (b = 0; o->kv_lens && b < s->batch; b++)
         longest = attn__max(longest, s->lens[b]);
     plan->call.k.len = plan->call.v.len = longest;
-    if (!o->kv_lens || (o->mask.dim == s->room && longest < s->room))
-        o->mask.dim = longest;
-    if (!o->kv_lens || (o->bias.dim == s->room && longest < s->room))
-        o->bias.dim = longest;
+    if (!o->kv_lens || o->mask.dim == s->room)
+        o->mask.dim = attn__min(longest, s->room);
+    if (!o->kv_lens || o->bias.dim == s->room)
+        o->bias.dim = attn__min(longest, s->room);
     if (!o->kv_lens) /* there is a fault already, and Lk is not known: no other is made of it */
         o->weights.dim = o->scores.dim = longest;
     attn__require(c, !opts || !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
