@@ -1,4 +1,4 @@
-/* attn.h - v0.13.0 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.14.1 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -289,7 +289,7 @@ typedef enum attn_dtype {
     ATTN_F16,  /* IEEE 754 binary16 */
     ATTN_BF16, /* the upper half of an F32 */
     ATTN_BOOL,
-    ATTN_I8 /* inside an attn_kv_cache only: all others refuse it */
+    ATTN_I8 /* inside an attn_kv_cache or attn_kv_pages only: all others refuse it */
 } attn_dtype;
 
 /* What a call came to. Checks are made in the order NULL, DTYPE, SHAPE, OVERFLOW, VALUE, ALIAS, NOMEM, each over the
@@ -999,10 +999,10 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    neighbours, or what hidden keys hold. These are the rules that hold it; whoever changes one of these functions
    changes bits, or breaks the promise.
 
-   Which kernel: as many rows as one item, or text, has by itself decide, never the call: attn__is_few (attention),
-   attn__are_few (products). With ctx.batch_invariant all rows are few.
-   Products of many rows: a sum is two chains, of terms of even number and of the others; parts of a sum have an even
-   number of terms and keep both chains (microkernel, attn__gemm_part). So blocks, panels and turns do not matter.
+   Which kernel: as many rows as one item, or text, has by itself decide, and the length of a sum, never the call:
+   attn__is_few (attention), attn__are_few (products). With ctx.batch_invariant all rows are few.
+   Products of many rows: a sum is two chains, of terms of even number and of the others (microkernel); parts of a sum
+   have an even number of terms (attn__gemm_blocks) and keep both chains. So blocks, panels and turns do not matter.
    Products of few rows: a lane is a chain, then a tree adds the lanes (dot_terms, add_lanes); parts keep the lanes.
    Softmax and values of many rows: one chain for each tile, where tiles begin at multiples of tile_keys
    (attn__attend_split); over the first keys of a sequence short ones (attn__chain_end: softmax_sum,
@@ -1011,17 +1011,20 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    the lane of their key's number (softmax_row).
    First keys: what a block sees begins with a whole chain, or term (attn__find_visible); which of its keys others see
    does not matter, as a hidden one has the weight 0. Its value may be NaN: then it is left out, and added for those
-   that see it (attn__add_nonfinite).
-   Splits of keys follow from the item's own length, and are merged from left to right (attn__splits,
-   attn__merge_split). An exponential is the same wherever it stands: rests go through whole vectors too (softmax_exp,
-   weights), and weights that are written are those that were used (attn__recompute_weights).
+   that see it (attn__add_nonfinite), with the same weights, computed once more (attn__recompute_weights).
+   Splits of keys follow from the item's own length, and from whether it has few rows; they are merged from left to
+   right (attn__splits, attn__merge_split).
+   An exponential is the same wherever it stands: rests of rows go through whole vectors too (softmax_exp, weights).
    Gradients: a product over a tile is finished before it is added; dq takes tiles, dk and dv query heads and blocks in
-   ascending order, so a cell waits for those above and to the left of it (attn__is_ready). They never take dot.
-   Dropout: a weight's number follows from seed, item, head, query and key (attn__set_drop_rows, drop).
-   Workers: each unit of work owns what it writes, so it does not matter who takes it (attn__next_unit).
+   ascending order, so a cell waits for those above and to the left of it (attn__take_cell). Those of attention never
+   take dot.
+   Dropout: what happens to a weight follows from seed, item, head, query and key (attn__set_drop_rows, drop).
+   Workers: each unit of work owns what it writes, so it does not matter who takes it (attn__take).
    Compilers: no pass fuses or reorders what it is not told to: ATTN__AS_WRITTEN and optimize attributes in passes
    without intrinsics; ATTN__PIN, ATTN__OPAQUE, attn__divide, attn__subtract where -ffast-math would.
-   Layout: rows that cannot be read where they lie are copied, element by element, and take the same kernels (load). */
+   Layout: rows that cannot be read where they lie are copied, element by element, and take the same kernels (load).
+   Numbers: ATTN__TILE_KEYS, FEW_KEYS, FEW_CHAIN, FIRST_KEYS, FIRST_CHAIN, SPLITS, SPLIT_KEYS, GEMM_SHORT,
+   GEMM_FEW_SHORT, CHUNK (of a softmax), attn__tuned (few, few_rows) and ATTN__PAIRS_BEST change bits. */
 
 /* ==== 1. compiler, configuration, checked sizes ================================================================== */
 
@@ -1394,6 +1397,11 @@ static size_t attn__size(attn_dtype dtype) /* bytes of an element; 1 for an unkn
 static size_t attn__row_bytes(attn_dtype dtype, size_t n) /* of n elements side by side */
 {
     return n * attn__size(dtype);
+}
+
+static int attn__has_scales(attn_dtype dtype) /* of each row, in caches and pages, which alone hold such */
+{
+    return dtype == ATTN_I8;
 }
 
 static size_t attn__alignment(attn_dtype dtype)
@@ -2215,7 +2223,7 @@ ATTN__NOINLINE void attn__mat_set(const attn_mat *m, size_t r, size_t c, double 
 
 ATTN_API double attn_mat_get(attn_mat m, size_t r, size_t c)
 {
-    if (!attn__mat_fits(&m) || !m.data || m.dtype == ATTN_I8 || r >= m.rows || c >= m.cols)
+    if (!attn__mat_fits(&m) || !m.data || attn__has_scales(m.dtype) || r >= m.rows || c >= m.cols)
         return attn__nan();
     return attn__mat_get(&m, r, c);
 }
@@ -2375,7 +2383,8 @@ ATTN__INLINE attn__few attn__few_from(const attn__few *few, size_t k)
 
 /* -- tuning --
 
-   Numbers that speed alone depends on. (Of those that bits depend on, see "What keeps bits equal".) */
+   Numbers that speed depends on; bits depend on some of them, too, which are listed under "What keeps bits equal".
+   Shapes of register tiles, and how many sums a loop keeps, are the passes' (section 9). */
 
 /* What stays in a second-level cache beside all else that passes through it: keys of all heads that are not prefetched,
    a tile of few rows that is, rows of x, and K, V, dk and dv of a chunk of keys on the way back. */
@@ -2401,7 +2410,7 @@ ATTN__INLINE attn__few attn__few_from(const attn__few *few, size_t k)
 #define ATTN__LOOK_AHEAD 8
 #define ATTN__MASK_ROWS 32
 
-/* Pieces of a tile, at most. A tile of more is copied. */
+/* Pieces of a tile that k is read in, at most, and no more than register tiles would fill. A tile of more is copied. */
 #define ATTN__PIECES 32
 
 /* Rows of two results that are merged together, and how many rows ahead are prefetched: they may lie apart. */
@@ -2452,10 +2461,13 @@ ATTN__INLINE attn__few attn__few_from(const attn__few *few, size_t k)
    they read it at the speed of memory, which prefers to go on with K, or V, for a while. */
 #define ATTN__TILE_KEYS 128
 #define ATTN__FEW_KEYS 256
+#define ATTN__HALF_TILE (ATTN__TILE_KEYS / 2) /* masks are made of blocks that mostly have as many keys, or more */
 
 /* Few rows add up the values of so many keys in one chain, and this to what they have. The chains begin at multiples of
    this number, of the keys: whichever keys a row sees beside those that others see, its sums are the same. */
 #define ATTN__FEW_CHAIN 16
+
+/* -- tiles and kernels -- */
 
 /* A part of a sum over k: others came before; others will follow. Neither: the whole sum. */
 enum attn__part { ATTN__BEGUN = 1, ATTN__UNFINISHED = 2 };
@@ -2595,14 +2607,13 @@ typedef struct attn__merge_rows {
     double weight[ATTN__MERGE_ROWS], weight_b[ATTN__MERGE_ROWS]; /* and what each of the two is of that sum */
 } attn__merge_rows;
 
-/* Which kernels take how many rows: where these are as fast as those. Measured on Sapphire Rapids, by `make bench`:
+/* Which kernels take how many rows: where these are as fast as those. Measured on Sapphire Rapids:
    - attention, 4 heads x 256 and 2048 keys x 64 and 128: up to `few` rows, dot and weigh are 1.0 to 1.5 times as fast
-   as
-     tiles of gemm, with twice as many rows 0.7 to 1.0 times;
-   - x w^T, 512 and 1024 columns and terms: with AVX-512, up to 24 rows dot is 1.0 to 1.2 times as fast as either way of
-     gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows 1.0 to 1.4 times; in double with either, 16 rows 0.8 to
-     1.0 times. VECTOR128 and plain C gain by dot at any number. Beyond it, up to `turned` rows gemm of w x^T is faster.
-     */
+     as tiles of gemm, with twice as many rows 0.7 to 1.0 times;
+   - x w^T, 512 and 1024 columns and terms: with AVX-512, up to 24 rows dot is 1.0 to 1.2 times as fast as either way
+     of gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows 1.0 to 1.4 times; in double with either, 16 rows 0.8
+     to 1.0 times. VECTOR128 and plain C gain by dot at any number. Beyond it, up to `turned` rows gemm of w x^T is
+     faster. */
 typedef struct attn__tuning {
     size_t few;      /* rows of an item and group */
     size_t few_rows; /* rows of x in x w^T, unless they are short: attn__are_few */
@@ -4291,7 +4302,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
                  attn__begin_block     which keys its rows see; Q gathered into vectors
                  attn__attend_split    a split of the keys, tile by tile, for all blocks of the unit
                    attn__process_tile
-                     attn__prepare_tile       which of its keys each row sees; no more is done if none does
+                     attn__prepare_tile       does any row see any of its keys? no more is done if none does
                      attn__score_tile         K Q^T, softcap, bias, ALiBi, score_mod, hidden keys; those that are
                                               wanted are kept in the caller's matrices
                      softmax                  the kernel; attn__drop
@@ -4401,14 +4412,13 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     int prefetches;             /* many rows prefetch those of the next tile */
     int holds_next, fetches_few; /* few rows: there is room for where those are that they will read; they prefetch */
     int skips, scattered;        /* of the room of keys: tiles have listed keys alone; they may lie in several pieces */
-    int numbered;                /* tiles of few rows hold the numbers of their keys */
     int masked, hides;           /* there is a mask; tiles need bits of keys that it, or a list, hides */
-    int vary;                    /* items have lengths of their own, not looked at here */
+    int vary;                    /* items have as many queries as they say, which is not looked at here */
     int listed, own_keys;        /* there are lists of keys; key/value heads have their own */
     int k_direct, v_direct;      /* rows are read where they lie, unless they lie in several places */
     int parallel_splits;        /* splits run in parallel: their results are kept, then merged; */
     int side_splits;            /* there is room for that, as all heads of an item may be one block of few rows */
-    int uniform_rows;           /* rows of a batch item see the same keys, but for the mask; no position matters */
+    int uniform_rows;           /* rows of a batch item see the same keys, but for the mask */
     int writes_matrices;        /* weights or scores are wanted */
     int weights_in_place;       /* weights are wanted where scores can be kept until max and sum are known */
 } attn__schedule;
@@ -4443,9 +4453,8 @@ typedef struct attn__listed { /* blocks of keys that some queries see */
 } attn__listed;
 
 typedef struct attn__row { /* one row of a query block */
-    size_t first, end;     /* it sees keys first .. end - 1, unless mask, bias or score_mod hide them */
+    size_t first, end;     /* it sees keys first .. end - 1, unless lists, mask, bias or score_mod hide them */
     size_t oldest, valid;  /* keys oldest .. valid - 1 exist for it */
-    size_t exists;         /* i < q_lens[b] */
     ptrdiff_t offset;      /* o: the position of row i is i + o */
 } attn__row;
 
@@ -4495,7 +4504,7 @@ typedef struct attn__block {
     attn__place at;
     attn__range visible_to_any, visible_to_all; /* mask aside; the first begins with a pair, or chain, of keys */
     size_t least_key;                           /* that any row sees, mask aside, or that has scores which are wanted */
-    attn__range exists;                         /* keys that exist, for rows that exist */
+    attn__range exists;                         /* keys that exist */
     attn__row *rows;
     unsigned char *mask_cache;      /* attn__visibility of each half of the first tiles; 0 = not yet classified */
     uint32_t *drop_rows;            /* with dropout, a key of 64 bits for each lane: lower halves, then upper ones */
@@ -4653,16 +4662,14 @@ static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t
 
 /* -- keys --
 
-   This room alone knows where keys are: in a tensor, a ring, pages, one of several texts, and whether lists say which
+   This room alone decides where keys are: in a tensor, a ring, pages, one of several texts, and whether lists say which
    of them are attended. Others ask
 
        which there are, and which a row sees       attn__items, attn__valid_keys, attn__ask, attn__visible
        for the next tile                           attn__next_key, attn__set_tile
-       for its rows                                attn__tile_rows, attn__few_rows, attn__tile_scales; what these
-       prefetch
-                                                   comes along
+       for its rows, what is prefetched besides    attn__tile_rows, attn__few_rows, attn__tile_scales
        for keys of it whose numbers follow         attn__next_numbers, attn__next_run: bias, ALiBi, score_mod, bounds,
-       each other                                  mask and dropout depend on numbers, products and softmax do not
+       each other                                  mask and dropout depend on numbers
 
    A tile is made of runs: keys whose numbers follow each other, and whose rows do so in memory. Of a tensor it is one;
    pages, rings and lists make more. Where tiles cannot leave out keys that are not listed, as each row has lists of its
@@ -4705,10 +4712,9 @@ static void attn__ask(attn__row *row, const attn__plan *plan, size_t b, size_t i
     const attn_opts *opts = &plan->call.opts;
     ptrdiff_t queries = (ptrdiff_t)attn__valid_queries(plan, b), keys = (ptrdiff_t)attn__valid_keys(plan, b);
     ptrdiff_t first = 0, end, right, position;
-    row->exists = (ptrdiff_t)i < queries;
-    end = row->exists ? keys : 0;
+    end = (ptrdiff_t)i < queries ? keys : 0;
     row->valid = (size_t)end;
-    row->oldest = plan->source.oldest && row->exists ? plan->source.oldest[b] : 0;
+    row->oldest = plan->source.oldest && (ptrdiff_t)i < queries ? plan->source.oldest[b] : 0;
     row->offset = 0;
     if (opts->causal_offset &&
         (plan->source.newest || opts->causal == ATTN_CAUSAL_NONE || opts->causal == ATTN_CAUSAL_OFFSET))
@@ -4865,7 +4871,19 @@ static size_t attn__find_rows(const attn__source *source, size_t b, size_t j, si
     return attn__min(n, source->capacity - *row);
 }
 
-/* The scale of such a row of a head, in I8. */
+/* Is a token from .. to - 1 of item b in a page that is not in the pool? */
+static int attn__lacks_page(const attn__source *source, size_t b, size_t from, size_t to)
+{
+    size_t page, end = attn__blocks(to, source->capacity);
+    if (!source->table || from >= to)
+        return 0;
+    for (page = from / source->capacity; page < end; page++)
+        if (source->table[b * source->table_stride + page] >= source->pages)
+            return 1;
+    return 0;
+}
+
+/* Where the scale of such a row of a head is, in I8. */
 static size_t attn__scale_at(const attn__source *source, size_t heads, size_t item, size_t h, size_t row)
 {
     return (item * heads + h) * source->capacity + row;
@@ -4961,7 +4979,7 @@ static int attn__lists_by_bits(const attn__block *block) /* are keys that are no
     return attn__has_lists(&block->plan->call.opts) && !block->plan->schedule.skips;
 }
 
-/* If so, clears the bits of those of the tile. */
+/* Clears the bits of keys of the tile that are not listed, where bits hide them. */
 static void attn__mask_unlisted(const attn__block *block)
 {
     const attn__tile *tile = &block->tile;
@@ -5064,12 +5082,12 @@ static const void *attn__tile_scales(const attn__block *block, const float *scal
 ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t)
 {
     const attn__plan *plan = block->plan;
-    size_t next = block->part.to, end = block->visible_to_any.to, half = ATTN__TILE_KEYS / 2, item, row, n;
+    size_t next = block->part.to, end = block->visible_to_any.to, item, row, n;
     if (block->next > block) /* that takes these rows too */
         return;
-    while (plan->schedule.mask_tiles > next / half / 2 && next % half == 0 &&
-           block->mask_cache[next / half] == ATTN__SOME_HIDDEN)
-        next += half;
+    while (plan->schedule.mask_tiles > next / ATTN__TILE_KEYS && next % ATTN__HALF_TILE == 0 &&
+           block->mask_cache[next / ATTN__HALF_TILE] == ATTN__SOME_HIDDEN)
+        next += ATTN__HALF_TILE;
     if (t->dim_stride != 1 || next >= end)
         return;
     next = attn__next_key(block, next, end);
@@ -5082,7 +5100,7 @@ ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, 
 }
 
 /* The tile's rows of k or v: where they lie, or in a copy, if that is required or if they lie in several pieces. Those
-   of k may, but a copy costs less than more pieces than register tiles would fill. */
+   of k may; but a copy is cheaper once there are more pieces than register tiles would fill. */
 static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, int copy)
 {
     const attn__plan *plan = block->plan;
@@ -5183,9 +5201,9 @@ static const char *attn__say_where(const attn__plan *plan, const attn_tensor *t)
                                     : " is read in place\n";
 }
 
-static int attn__leaves_out(const attn__block *block) /* may tiles leave out keys? */
+static int attn__leaves_out(const attn__plan *plan) /* may tiles leave out keys? Then few rows keep their numbers. */
 {
-    return block->plan->schedule.skips;
+    return plan->schedule.skips;
 }
 
 /* What a schedule has to know: tiles of whole register tiles, and which rows choose among the same keys. `every`: tiles
@@ -5197,7 +5215,7 @@ static void attn__plan_keys(attn__plan *plan, int every)
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
     int lists = attn__has_lists(opts);
-    s->skips = s->numbered = lists && !every;
+    s->skips = lists && !every;
     s->scattered = s->skips || plan->source.table || call->k.len > plan->source.capacity;
     s->masked = call->has_options && !attn__tensor_absent(&opts->mask);
     s->hides = s->masked || (lists && every);
@@ -5276,8 +5294,6 @@ static int attn__classify(const attn__block *block, size_t k0, size_t n)
     return found;
 }
 
-#define ATTN__HALF_TILE (ATTN__TILE_KEYS / 2) /* masks are made of blocks that mostly have as many keys, or more */
-
 /* The same of a half of a tile, counted through all tiles, from the cache; 0 if it is not there, as keys of the tile
    are hidden from some row otherwise. */
 static int attn__classify_half(const attn__block *block, size_t half)
@@ -5294,7 +5310,7 @@ static int attn__classify_half(const attn__block *block, size_t half)
     return block->mask_cache[half];
 }
 
-/* Does the mask hide the half of a tile that begins with key k0, or all of it before key `to`? */
+/* Does the mask hide the half of a tile that begins with key k0, all of which comes before key `to`? */
 static int attn__hides_half(const attn__block *block, size_t k0, size_t to)
 {
     return k0 % ATTN__HALF_TILE == 0 && to - k0 >= ATTN__HALF_TILE &&
@@ -5380,6 +5396,70 @@ static int attn__prepare_tile(attn__block *block, size_t from, size_t to)
         return 0;
     block->by_mask |= all ? 0 : ATTN__SOME_HIDDEN;
     return 1;
+}
+
+/* -- keys that are gone: dropped by a ring, or of a page that is not in the pool -- */
+
+/* The keys that queries from .. to - 1 of item b may see, lists and mask aside. */
+static attn__range attn__seen_range(const attn__plan *plan, size_t b, size_t from, size_t to)
+{
+    attn__range seen = {SIZE_MAX, 0};
+    attn__row row;
+    for (; from < to; from++) {
+        attn__ask(&row, plan, b, from);
+        seen.from = attn__min(seen.from, row.first < row.end ? row.first : SIZE_MAX);
+        seen.to = attn__max(seen.to, row.end);
+    }
+    return seen;
+}
+
+/* Is one of these tokens of item b not there that one of these queries of these heads sees? */
+static int attn__misses(const attn__plan *plan, size_t b, attn__range heads, attn__range queries, attn__range tokens)
+{
+    const attn_tensor *mask = &plan->call.opts.mask;
+    attn__range dropped = {0, plan->source.oldest ? plan->source.oldest[b] : 0}, seen;
+    attn__block block; /* has what attn__classify_rows asks for */
+    size_t i, h, end = mask->head_stride ? heads.to : heads.from + 1;
+    block.plan = plan;
+    block.at.b = b;
+    if (attn__lacks_page(&plan->source, b, tokens.from, tokens.to))
+        return 1;
+    dropped = attn__common(dropped, tokens);
+    for (i = queries.from; i < queries.to && dropped.from < dropped.to; i++) {
+        seen = attn__common(attn__seen_range(plan, b, i, i + 1), dropped);
+        for (h = heads.from; h < end && seen.from < seen.to; h++)
+            if (!mask->data ||
+                attn__classify_rows(&block, h, i, 1, seen.from, seen.to - seen.from) & ATTN__SOME_VISIBLE)
+                return 1;
+    }
+    return 0;
+}
+
+/* Does a query see tokens that are not there: dropped by a ring, or of a page beyond the pool? */
+static int attn__sees_missing(const attn__plan *plan)
+{
+    const attn__call *call = &plan->call;
+    int all = plan->source.table && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL;
+    size_t groups = attn__has_lists(&call->opts) ? call->opts.blocks.heads : 1, b, part, h, entry;
+    attn__listed listed = {NULL, 0, 0};
+    attn__range seen, tokens, queries, heads;
+    for (b = 0; b < call->q.batch; b++)
+        for (part = 0; part < plan->schedule.parts && call->q.heads > 0; part++) {
+            attn__range every = {0, attn__valid_keys(plan, b)};
+            queries.from = part * plan->schedule.part_queries;
+            queries.to = queries.from + attn__min(plan->schedule.part_queries, call->q.len - queries.from);
+            seen = all ? every : attn__seen_range(plan, b, queries.from, queries.to);
+            for (h = 0; h < groups; h++) {
+                heads.from = h * (call->q.heads / groups);
+                heads.to = heads.from + call->q.heads / groups;
+                if (!all)
+                    listed = attn__find_listed(plan, b, heads.from, part);
+                for (tokens.to = seen.from, entry = SIZE_MAX; attn__next_part(&listed, seen, &entry, &tokens);)
+                    if (attn__misses(plan, b, heads, queries, tokens))
+                        return 1;
+            }
+        }
+    return 0;
 }
 
 /* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as
@@ -6213,9 +6293,6 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
     attn__keep_hidden(block, seen.to, keys);
     if (opts->scores.data && seen.from < seen.to) /* the first of a pair may not exist */
         attn__fill(block, &opts->scores, 0, block->at.count, seen.from, block->exists.from, attn__minus_infinity());
-    for (row = 0; opts->scores.data && row < block->at.count; row++)
-        if (!rows[row].exists)
-            attn__fill(block, &opts->scores, row, 1, block->exists.from, block->exists.to, attn__minus_infinity());
     if (opts->weights.data) {
         attn__fill_weights(block, 0, seen.from);
         attn__fill_weights(block, seen.to, keys);
@@ -6255,7 +6332,7 @@ ATTN__NOINLINE void attn__finish_row(const attn__block *block, size_t row, size_
     const attn_tensor *lse = &plan->call.opts.lse;
     double sum = attn__get_real(plan, block->state.sum, row), factor = 1, x;
     double max = attn__get_real(plan, block->state.max, row) * plan->call.softmax_scale;
-    int nan = block->state.nan[row], sink = plan->call.opts.sinks && block->rows[row].exists;
+    int nan = block->state.nan[row], sink = plan->call.opts.sinks != NULL;
     if (sink)
         factor = attn__add_sink((double)plan->call.opts.sinks[h], &max, &sum, &nan);
     x = nan ? attn__nan() : sum > 0 ? factor / sum : 0;
@@ -6330,7 +6407,7 @@ static void attn__measure_worker(attn__plan *plan)
     sizes->scales = attn__whole(sizes->scales, ATTN__ALIGN);
     sizes->at = schedule->spare > 0 ? attn__whole(keys * sizeof(char *), ATTN__ALIGN) : 0;
     sizes->next = schedule->holds_next ? attn__whole(keys * sizeof(char *), ATTN__ALIGN) : 0;
-    sizes->numbers = few > 0 && schedule->numbered ? attn__whole(keys * sizeof(uint16_t), ATTN__ALIGN) : 0;
+    sizes->numbers = few > 0 && attn__leaves_out(plan) ? attn__whole(keys * sizeof(uint16_t), ATTN__ALIGN) : 0;
     sizes->k = attn__whole(many > 0 ? tile * call->q.dim * size : 0, ATTN__ALIGN);
     if (schedule->k_direct && schedule->spare == 0 && (!schedule->full_rows || attn__is_packed(&call->k)))
         sizes->k = 0;
@@ -6450,7 +6527,7 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
             count = i;
             break;
         }
-        if (blocks->plan->schedule.writes_matrices && attn__leaves_out(&blocks[i]))
+        if (blocks->plan->schedule.writes_matrices && attn__leaves_out(blocks->plan))
             attn__fill_hidden(&blocks[i], blocks[i].visible_to_any);
         splits[i] = attn__splits(&blocks[i], &keys);
         all.from = attn__min(all.from, splits[i].from);
@@ -6790,7 +6867,7 @@ static void attn__list_parts(attn__check *check, const attn__plan *plan) /* list
 static void attn__plan_list_options(attn__check *check, const attn__plan *plan) /* and scratch */
 {
     const attn_opts *o = &plan->call.opts;
-    size_t B = plan->call.q.batch, H = plan->call.q.heads, items = o->sequences > 0 ? o->sequences : B;
+    size_t B = plan->call.q.batch, H = plan->call.q.heads, items = attn__items(plan);
     int offset = o->causal == ATTN_CAUSAL_OFFSET ? ATTN__IN : ATTN__OPTIONAL;
     if (plan->call.has_options) {
         attn__check_array(check, "opts.causal_offset", o->causal_offset, items, sizeof *o->causal_offset, offset);
@@ -7085,8 +7162,8 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
     else if (interleaved && t->dim_stride == 1 && !direct)
         why = "dim or len_stride is odd, which parts pairs\n";
     else if (!readable)
-        why = t->dtype == ATTN_I8 ? "its integers are widened, scales multiply scores and weights\n"
-                                  : "its 16-bit elements are widened\n";
+        why = attn__has_scales(t->dtype) ? "its integers are widened, scales multiply scores and weights\n"
+                                         : "its 16-bit elements are widened\n";
     else if (t->dim_stride != 1)
         why = "its dim_stride is not 1\n";
     else if (!direct)
@@ -7373,7 +7450,7 @@ static size_t attn__carve_cache(attn_kv_cache *cache, char *base, size_t B, size
                                 size_t Dv, attn_dtype dtype)
 {
     attn__arena arena = {base, 0};
-    size_t rows = B * Hkv * capacity, scales = dtype == ATTN_I8 ? rows : 0;
+    size_t rows = B * Hkv * capacity, scales = attn__has_scales(dtype) ? rows : 0;
     cache->k = attn_bhld(NULL, dtype, B, Hkv, capacity, D);
     cache->v = attn_bhld(NULL, dtype, B, Hkv, capacity, Dv);
     if (attn__tensor_bad(&cache->k) || attn__tensor_bad(&cache->v))
@@ -7391,7 +7468,7 @@ static size_t attn__carve_cache(attn_kv_cache *cache, char *base, size_t B, size
 ATTN_API attn_status attn_kv_cache_size(size_t *bytes, size_t B, size_t Hkv, size_t capacity, size_t D, size_t Dv,
                                         attn_dtype dtype, int ring)
 {
-    int known = dtype == ATTN_F32 || dtype == ATTN_F16 || dtype == ATTN_BF16 || dtype == ATTN_I8;
+    int known = dtype == ATTN_F32 || dtype == ATTN_F16 || dtype == ATTN_BF16 || attn__has_scales(dtype);
     attn_kv_cache made;
     size_t size = attn__carve_cache(&made, NULL, B, Hkv, capacity, D, Dv, dtype);
     attn__check c;
@@ -7464,8 +7541,8 @@ static attn__stored attn__of_cache(const attn_kv_cache *cache)
                                                    "cache.v_scales", "cache.k", "cache.lens", "cache.first"};
     static const attn_kv_cache attn__none = ATTN__ZERO;
     const attn_kv_cache *c = cache && cache->lens ? cache : &attn__none;
-    float *k_scales = c->k.dtype == ATTN_I8 ? c->k_scales : NULL;
-    float *v_scales = c->v.dtype == ATTN_I8 ? c->v_scales : NULL;
+    float *k_scales = attn__has_scales(c->k.dtype) ? c->k_scales : NULL;
+    float *v_scales = attn__has_scales(c->v.dtype) ? c->v_scales : NULL;
     const attn__stored s = {&attn__names, c->lens != NULL, 0,        c->ring, &c->k,    &c->v, k_scales,
                             v_scales,     c->k.batch,      c->k.len, c->lens, c->first, NULL,  0};
     return s;
@@ -7477,8 +7554,8 @@ static attn__stored attn__of_pages(const attn_kv_pages *pages)
                                                    "pages.v_scales", "pages.batch", "pages.lens", "pages.table"};
     static const attn_kv_pages attn__none = ATTN__ZERO;
     const attn_kv_pages *p = pages ? pages : &attn__none;
-    float *k_scales = p->k.dtype == ATTN_I8 ? p->k_scales : NULL;
-    float *v_scales = p->v.dtype == ATTN_I8 ? p->v_scales : NULL;
+    float *k_scales = attn__has_scales(p->k.dtype) ? p->k_scales : NULL;
+    float *v_scales = attn__has_scales(p->v.dtype) ? p->v_scales : NULL;
     size_t room = p->table_stride * p->k.len; /* attn__check_stored refuses what overflows */
     const attn__stored s = {&attn__names, pages != NULL, 1,    0,       &p->k, &p->v,    k_scales,
                             v_scales,     p->batch,      room, p->lens, NULL,  p->table, p->table_stride};
@@ -7504,7 +7581,7 @@ static int attn__is_within(const attn_tensor *v, const attn_tensor *k)
 {
     uintptr_t at_k = (uintptr_t)k->data, at_v = (uintptr_t)v->data;
     size_t step, apart = k->dim_stride < 0 ? at_k - at_v : at_v - at_k;
-    if (!k->data || k->dtype == ATTN_I8 || v->dtype != k->dtype || v->dim == 0 || v->dim > k->dim ||
+    if (!k->data || attn__has_scales(k->dtype) || v->dtype != k->dtype || v->dim == 0 || v->dim > k->dim ||
         !attn__is_shape(v, k->batch, k->heads, k->len, v->dim) ||
         (k->batch > 1 && v->batch_stride != k->batch_stride) || (k->heads > 1 && v->head_stride != k->head_stride) ||
         (k->len > 1 && v->len_stride != k->len_stride) || (v->dim > 1 && v->dim_stride != k->dim_stride) ||
@@ -7529,9 +7606,9 @@ static void attn__check_stored(attn__check *c, const attn__stored *s, int role)
     attn__check_tensor(c, names->k, s->k, role);
     if (!(role & ATTN__OUT) || !attn__is_within(s->v, s->k))
         attn__check_tensor(c, names->v, s->v, role);
-    if (s->k->dtype == ATTN_I8 && role & ATTN__CACHED)
+    if (attn__has_scales(s->k->dtype) && role & ATTN__CACHED)
         attn__check_array(c, names->k_scales, s->k_scales, rows, sizeof(float), rows > 0 ? role : ATTN__OPTIONAL);
-    if (s->v->dtype == ATTN_I8 && role & ATTN__CACHED)
+    if (attn__has_scales(s->v->dtype) && role & ATTN__CACHED)
         attn__check_array(c, names->v_scales, s->v_scales, rows, sizeof(float), rows > 0 ? role : ATTN__OPTIONAL);
     attn__require(c, s->k->dtype != ATTN_F64, ATTN_ERR_DTYPE, names->k);
     attn__require(c, s->v->dtype != ATTN_F64, ATTN_ERR_DTYPE, names->v);
@@ -7646,23 +7723,11 @@ static void attn__append_rows(const attn__source *source, const attn_tensor *to,
             }
             run = 1;
             if (scales)
-                scales[(item * to->heads + h) * to->len + at] =
+                scales[attn__scale_at(source, to->heads, item, h, at)] =
                     attn__store_row_i8(kern, (signed char *)out, to->dim_stride, &row);
             else
                 attn__store_row(kern, out, to->dtype, to->dim_stride, &row);
         }
-}
-
-/* Are tokens from .. to - 1 of item b in pages, and one of these not in the pool? */
-static int attn__lacks_page(const attn__stored *s, size_t b, size_t from, size_t to)
-{
-    size_t page, len = s->k->len;
-    if (!s->paged || from >= to)
-        return 0;
-    for (page = from / len; page * len < to; page++)
-        if (s->table[b * s->table_stride + page] >= s->k->batch)
-            return 1;
-    return 0;
 }
 
 static attn_status attn__append(const attn__stored *to, const attn_tensor *k, const attn_tensor *v, const size_t *lens)
@@ -7687,7 +7752,7 @@ static attn_status attn__append(const attn__stored *to, const attn_tensor *k, co
             attn__require(&c, n <= L && (to->ring || n <= to->room - len), ATTN_ERR_VALUE, "lens");
             attn__require(&c, n > L || to->paged || n <= (size_t)PTRDIFF_MAX - len, ATTN_ERR_OVERFLOW, "lens");
             if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE))
-                attn__require(&c, !attn__lacks_page(to, b, len, len + n), ATTN_ERR_VALUE, to->names->gone);
+                attn__require(&c, !attn__lacks_page(&source, b, len, len + n), ATTN_ERR_VALUE, to->names->gone);
         }
     for (b = 0; b < to->batch && c.status == ATTN_OK; b++) {
         n = lens ? lens[b] : L;
@@ -7842,7 +7907,8 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
     const attn_tensor *rows = values ? s.v : s.k;
     const float *scales = values ? s.v_scales : s.k_scales;
     attn_mat to, in;
-    size_t h, d, at;
+    const attn__source source = attn__source_of(&s);
+    size_t h, d, at, item;
     int fit;
     attn__check c;
     attn__check_begin(&c);
@@ -7854,84 +7920,18 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
     attn__require(&c, b < s.batch, ATTN_ERR_VALUE, "b");
     attn__require(&c, !fit || (token < s.lens[b] && (!s.first || token >= s.first[b])), ATTN_ERR_VALUE, "token");
     for (h = 0; h < rows->heads && c.status == ATTN_OK; h++) {
-        at = token % rows->len;
+        attn__find_rows(&source, b, token, 1, &item, &at);
         to = attn_mat_rows(out, h, 1);
-        in = attn__head_part(rows, b, h, at, 1, 0);
+        in = attn__head_part(rows, item, h, at, 1, 0);
         attn__copy(&to, &in);
         for (d = 0; d < rows->dim && scales; d++)
-            attn__mat_set(&to, 0, d, attn__mat_get(&to, 0, d) * (double)scales[(b * rows->heads + h) * rows->len + at]);
+            attn__mat_set(&to, 0, d,
+                          attn__mat_get(&to, 0, d) * (double)scales[attn__scale_at(&source, rows->heads, item, h, at)]);
     }
     return c.status;
 }
 
 /* -- attention to what is stored -- */
-
-/* The keys that queries from .. to - 1 of item b may see, lists and mask aside. */
-static attn__range attn__seen_range(const attn__plan *plan, size_t b, size_t from, size_t to)
-{
-    attn__range seen = {SIZE_MAX, 0};
-    attn__row row;
-    for (; from < to; from++) {
-        attn__ask(&row, plan, b, from);
-        seen.from = attn__min(seen.from, row.first < row.end ? row.first : SIZE_MAX);
-        seen.to = attn__max(seen.to, row.end);
-    }
-    return seen;
-}
-
-/* Is one of these tokens of item b not there that one of these queries of these heads sees? */
-static int attn__misses(const attn__plan *plan, const attn__stored *s, size_t b, attn__range heads, attn__range queries,
-                        attn__range tokens)
-{
-    const attn_tensor *mask = &plan->call.opts.mask;
-    attn__range dropped = {0, s->first ? s->first[b] : 0}, seen;
-    attn__block block; /* has what attn__classify_rows asks for */
-    size_t i, h, end = mask->head_stride ? heads.to : heads.from + 1;
-    block.plan = plan;
-    block.at.b = b;
-    if (attn__lacks_page(s, b, tokens.from, tokens.to))
-        return 1;
-    dropped = attn__common(dropped, tokens);
-    for (i = queries.from; i < queries.to && dropped.from < dropped.to; i++) {
-        seen = attn__common(attn__seen_range(plan, b, i, i + 1), dropped);
-        for (h = heads.from; h < end && seen.from < seen.to; h++)
-            if (!mask->data ||
-                attn__classify_rows(&block, h, i, 1, seen.from, seen.to - seen.from) & ATTN__SOME_VISIBLE)
-                return 1;
-    }
-    return 0;
-}
-
-/* Does a query see tokens that are not there: dropped by a ring, or of a page beyond the pool? */
-static int attn__sees_missing(const attn__plan *plan, const attn__stored *s)
-{
-    const attn__call *call = &plan->call;
-    int all = s->paged && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL;
-    size_t groups = attn__has_lists(&call->opts) ? call->opts.blocks.heads : 1, b, part, h, i;
-    attn__listed listed;
-    attn__range seen, tokens, queries, heads;
-    for (b = 0; b < call->q.batch; b++)
-        for (part = 0; part < plan->schedule.parts && call->q.heads > 0; part++) {
-            attn__range every = {0, attn__valid_keys(plan, b)};
-            queries.from = part * plan->schedule.part_queries;
-            queries.to = queries.from + attn__min(plan->schedule.part_queries, call->q.len - queries.from);
-            seen = all ? every : attn__seen_range(plan, b, queries.from, queries.to);
-            for (h = 0; h < groups; h++) {
-                heads.from = h * (call->q.heads / groups);
-                heads.to = heads.from + call->q.heads / groups;
-                listed = attn__find_listed(plan, b, heads.from, part);
-                if ((listed.keys == 0 || all) && attn__misses(plan, s, b, heads, queries, seen))
-                    return 1;
-                for (i = 0; i < listed.count; i++) {
-                    tokens.from = listed.index[i] * listed.keys;
-                    tokens.to = listed.keys < SIZE_MAX - tokens.from ? tokens.from + listed.keys : SIZE_MAX;
-                    if (attn__misses(plan, s, b, heads, queries, attn__common(tokens, seen)))
-                        return 1;
-                }
-            }
-        }
-    return 0;
-}
 
 /* Plans attention to what is stored. Its scratch does not depend on which tokens are there, which is looked at for
    check_missing alone. Lk is the largest of lens, if these may be read; of the columns of a mask or bias for every
@@ -7971,7 +7971,7 @@ static void attn__plan_stored(attn__plan *plan, attn__check *c, const attn_tenso
     attn__require(c, !opts || opts->sequences == 0, ATTN_ERR_VALUE, "opts.sequences");
     attn__plan_resolve(plan, c);
     if (check_missing && attn__rank(c->status) > attn__rank(ATTN_ERR_VALUE))
-        attn__require(c, !attn__sees_missing(plan, s), ATTN_ERR_VALUE, s->names->gone);
+        attn__require(c, !attn__sees_missing(plan), ATTN_ERR_VALUE, s->names->gone);
 }
 
 static attn_status attn__attend_stored(const attn__stored *s, const attn_tensor *out, const attn_tensor *q,
@@ -10167,15 +10167,17 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    - section 1: if the compiler can build it (as ATTN__X86 says), and the header of its intrinsics;
    - section 4: ATTN__PASS_ and the #include of its pass; if the CPU has it (attn__detect, or attn__isas); rows of
      attn__tuned and attn__tables;
-   - here: ISA, NAME, TARGET (the function attribute), V, W, ROWS (of the register tile), and the vocabulary. That of
-     VECTOR128 does for any processor that a compiler has vectors for.
-   What a new element format defines, and nothing else knows:
+   - here: NAME, TARGET (the function attribute), V, W (a power of 2, 16 at most), ROWS (of the register tile), and the
+     vocabulary, with an #undef for each word that other passes define otherwise. V is a complete type, of which there
+     are arrays. The vocabulary of VECTOR128 does for any processor that a compiler has vectors for.
+   What a new element format defines:
    - its name: attn_dtype;
-   - section 2: attn__size and attn__row_bytes (of a row, whose elements may be less than a byte), attn__alignment; in
-     attn__is_dtype, which arguments may have it; attn__load and attn__store of one element;
+   - section 2: attn__size and attn__row_bytes (of a row), attn__alignment; in attn__is_dtype, which arguments may have
+     it; attn__has_scales; attn__load and attn__store of one element;
    - here: its loader (a case of widen, so of load, dot and weigh: widens, OF_TYPE, READS) and its storer (narrows,
      narrow); formats whose terms are not reals: load_rows, load_panel, to_terms, nonfinite_terms;
-   - section 7, for caches: attn__carve_cache, attn__check_stored and attn__append_rows, where rows have scales.
+   - section 7: attn__append_rows, where rows have scales.
+   Strides count elements: a format of less than a byte needs attn__at, too, and a row where attn__size is multiplied.
 
    The vocabulary: LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FMA(a,b,c) = a b + c,
    FMS(a,b,c) = a b - c;
@@ -11326,7 +11328,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nonfinite_half)(ATTN__V v)
     return _mm512_cmpeq_epi16_mask(_mm512_and_si512(ATTN__AS_BITS(v), infinity), infinity) != 0;
 }
 
-/* pair_rows of a view whose rows are next to each other: LANES128 pairs of W columns at a time. */
+/* load_panel of a view whose rows are next to each other: LANES128 pairs of W columns at a time. */
 ATTN__TARGET static void ATTN__NAME(pair_transposed)(ATTN__R *x, size_t ld, const char *in, ptrdiff_t cs, size_t rows,
                                                      size_t cols)
 {
