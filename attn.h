@@ -10165,8 +10165,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    What a new instruction set defines:
    - its name: attn_isa, attn_isa_string;
    - section 1: if the compiler can build it (as ATTN__X86 says), and the header of its intrinsics;
-   - section 4: ATTN__PASS_ and the #include of its pass; if the CPU has it (attn__detect, or attn__isas); rows of
-     attn__tuned and attn__tables;
+   - section 4: ATTN__PASS_, which is the number of its attn_isa, and the #include of its pass; if the CPU has it
+     (attn__detect, or attn__isas); rows of attn__tuned and attn__tables;
    - here: NAME, TARGET (the function attribute), V, W (a power of 2, 16 at most), ROWS (of the register tile), and the
      vocabulary, with an #undef for each word that other passes define otherwise. V is a complete type, of which there
      are arrays. The vocabulary of VECTOR128 does for any processor that a compiler has vectors for.
@@ -10186,7 +10186,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    bit set; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and
    y; AS_BITS and AS_REAL between both. In float also LOAD_F16, LOAD_BF16, LOAD_I8 of W such numbers, STORE_F16,
    STORE_U16 of the lower halves of integers, and IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32,
-   STORE_F32. OF_REAL makes a word of one for each real.
+   STORE_F32.
    It adds itself to the functions that move lanes: interleave, load_128, interleave_128 and add_chunks. any_nonfinite,
    ldexp, load_part, store_part and nonzero, of which load_bits and classify are made, may gain from other instructions.
    A pass with pairs extends another one: it has the vocabulary of that in float, and BASE(x), the name of its kernel
@@ -12843,6 +12843,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 };
 /* clang-format on */
 
+/* What has the same text in every pass may stay. */
 #undef ATTN__OF_REAL
 #undef ATTN__TARGET
 #undef ATTN__AS_WRITTEN
