@@ -8321,64 +8321,57 @@ static size_t attn__bucket_of(const attn_mat *table, ptrdiff_t first_distance, s
     return first + (steps < (double)(count - exact - 1) ? exact + (size_t)steps : count - 1);
 }
 
-/* Checks attn_t5_bias, or the way back, and resolves max_distance; `table` is one of out and in, the other by
-   distance. */
-static attn_status attn__check_t5(const attn_mat *out, const attn_mat *in, const attn_mat *table, int bidirectional,
-                                  size_t *max_distance)
+/* by_distance, of a bias, from the table; or back: of gradients, the table from by_distance. The columns of a bucket
+   follow one another. */
+static attn_status attn__t5(const attn_mat *table, const attn_mat *by_distance, int back, int bidirectional,
+                            size_t max_distance, ptrdiff_t first_distance)
 {
-    const attn_mat *by_distance = table == in ? out : in;
-    size_t exact = table->rows / (bidirectional ? 4 : 2);
+    size_t most = max_distance ? max_distance : 128, exact = table->rows / (bidirectional ? 4 : 2);
+    size_t first, end, col, h, bucket, next;
     attn__check c;
-    *max_distance = *max_distance ? *max_distance : 128;
     attn__check_begin(&c);
-    attn__check_mat(&c, "out", out, ATTN__OUT | ATTN__ANY_FLOAT);
-    attn__check_mat(&c, "in", in, ATTN__ANY_FLOAT);
+    attn__check_mat(&c, "out", back ? table : by_distance, ATTN__OUT | ATTN__ANY_FLOAT);
+    attn__check_mat(&c, "in", back ? by_distance : table, ATTN__ANY_FLOAT);
     attn__check_views(&c);
     attn__require(&c, by_distance->rows == table->cols, ATTN_ERR_SHAPE, "by_distance");
     attn__require(&c, exact > 0, ATTN_ERR_SHAPE, "table");
-    attn__require(&c, *max_distance > exact, ATTN_ERR_VALUE, "max_distance");
+    attn__require(&c, most > exact, ATTN_ERR_VALUE, "max_distance");
+    if (c.status != ATTN_OK || table->cols == 0)
+        return c.status;
+    for (bucket = 0; back && bucket < table->rows; bucket++)
+        for (h = 0; h < table->cols; h++)
+            attn__mat_set(table, bucket, h, 0);
+    bucket = next = attn__bucket_of(table, first_distance, 0, bidirectional, most);
+    for (first = 0; first < by_distance->cols; first = end, bucket = next) {
+        for (end = first + 1; end < by_distance->cols; end++) {
+            next = attn__bucket_of(table, first_distance, end, bidirectional, most);
+            if (next != bucket)
+                break;
+        }
+        for (h = 0; h < table->cols; h++) {
+            double value = attn__mat_get(table, bucket, h);
+            for (col = first; !back && col < end; col++)
+                attn__mat_set(by_distance, h, col, value);
+            for (col = first; back && col < end; col++)
+                value += attn__mat_get(by_distance, h, col);
+            if (back)
+                attn__mat_set(table, bucket, h, value);
+        }
+    }
     return c.status;
 }
 
 ATTN_API attn_status attn_t5_bias(attn_mat by_distance, attn_mat table, int bidirectional, size_t max_distance,
                                   ptrdiff_t first_distance)
 {
-    size_t col, h, bucket;
-    attn_status status = attn__check_t5(&by_distance, &table, &table, bidirectional, &max_distance);
-    for (col = 0; col < by_distance.cols && by_distance.rows > 0 && status == ATTN_OK; col++) {
-        bucket = attn__bucket_of(&table, first_distance, col, bidirectional, max_distance);
-        for (h = 0; h < by_distance.rows; h++)
-            attn__mat_set(&by_distance, h, col, attn__mat_get(&table, bucket, h));
-    }
-    return status;
+    return attn__t5(&table, &by_distance, 0, bidirectional, max_distance, first_distance);
 }
 
 #ifndef ATTN_NO_TRAINING
-/* The columns of a bucket follow one another. */
 ATTN_API attn_status attn_t5_bias_backward(attn_mat dtable, attn_mat dby_distance, int bidirectional,
                                            size_t max_distance, ptrdiff_t first_distance)
 {
-    size_t first, end, col, h, bucket;
-    double sum;
-    attn_status status = attn__check_t5(&dtable, &dby_distance, &dtable, bidirectional, &max_distance);
-    if (status != ATTN_OK || dtable.cols == 0)
-        return status;
-    for (bucket = 0; bucket < dtable.rows; bucket++)
-        for (h = 0; h < dtable.cols; h++)
-            attn__mat_set(&dtable, bucket, h, 0);
-    for (first = 0; first < dby_distance.cols; first = end) {
-        bucket = attn__bucket_of(&dtable, first_distance, first, bidirectional, max_distance);
-        for (end = first + 1; end < dby_distance.cols; end++)
-            if (attn__bucket_of(&dtable, first_distance, end, bidirectional, max_distance) != bucket)
-                break;
-        for (h = 0; h < dtable.cols; h++) {
-            sum = attn__mat_get(&dtable, bucket, h);
-            for (col = first; col < end; col++)
-                sum += attn__mat_get(&dby_distance, h, col);
-            attn__mat_set(&dtable, bucket, h, sum);
-        }
-    }
-    return ATTN_OK;
+    return attn__t5(&dtable, &dby_distance, 1, bidirectional, max_distance, first_distance);
 }
 #endif
 
