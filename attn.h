@@ -3395,25 +3395,21 @@ static size_t attn__gemm_bytes(attn__gemm *g)
     return g->a_at + (g->few ? g->mc : g->kern->rows) * g->lda * size + ATTN__ALIGN;
 }
 
-/* The blocks of few rows; small ones, for which a stack is enough, where the others do not fit. */
-static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
+/* The blocks of few rows, or little ones, for which a stack is enough. Returns what one needs. */
+static size_t attn__gemm_few_blocks(attn__gemm *g, int little)
 {
     size_t size = g->kern->size, keys = g->kern->dot_keys, whole = attn__whole(g->terms, g->kern->lanes);
     size_t most = (g->copies_b ? ATTN__GEMM_FEW_B_BYTES : ATTN__LONG_ROW) / size;
-    int parts = g->copies_b || (g->out.rows > 1 && g->terms > most + most / 2), little;
-    for (little = 0; little < 2; little++) {
-        g->mc = attn__min(g->out.rows, little ? ATTN__GEMM_FEW_LITTLE : ATTN__GEMM_FEW_MC);
-        g->nc = attn__min(attn__whole(g->out.cols, keys), ATTN__GEMM_FEW_NC);
-        if (little || (parts && !g->copies_b))
-            g->nc = keys; /* each row of b is read to its end, while lanes are kept */
-        g->whole_a = !g->copies_a || (!little && whole <= ATTN__CACHED_BYTES / size / g->mc);
-        g->kc = parts || !g->whole_a ? attn__min(whole, little ? ATTN__GEMM_FEW_NC : most) : whole;
-        g->lda = g->copies_a ? (g->whole_a ? whole : g->kc) + ATTN__GEMM_FEW_PAD : 0;
-        g->ldb = g->copies_b ? g->kc + ATTN__GEMM_FEW_PAD : 0;
-        if (attn__gemm_bytes(g) <= bytes)
-            return;
-    }
-    ATTN_ASSERT(0);
+    int parts = g->copies_b || (g->out.rows > 1 && g->terms > most + most / 2);
+    g->mc = attn__min(g->out.rows, little ? ATTN__GEMM_FEW_LITTLE : ATTN__GEMM_FEW_MC);
+    g->nc = attn__min(attn__whole(g->out.cols, keys), ATTN__GEMM_FEW_NC);
+    if (little || (parts && !g->copies_b))
+        g->nc = keys; /* each row of b is read to its end, while lanes are kept */
+    g->whole_a = !g->copies_a || (!little && whole <= ATTN__CACHED_BYTES / size / g->mc);
+    g->kc = parts || !g->whole_a ? attn__min(whole, little ? ATTN__GEMM_FEW_NC : most) : whole;
+    g->lda = g->copies_a ? (g->whole_a ? whole : g->kc) + ATTN__GEMM_FEW_PAD : 0;
+    g->ldb = g->copies_b ? g->kc + ATTN__GEMM_FEW_PAD : 0;
+    return attn__gemm_bytes(g);
 }
 
 /* Chooses the blocks for a worker with so many bytes: the sizes above, halved until they fit. Where out has fewer rows
@@ -3423,7 +3419,8 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
     size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols, most, row_tiles, wider, col_tiles;
     ATTN_ASSERT(bytes >= ATTN__STACK); /* which is enough for one vector of columns of every pass */
     if (g->few) {
-        attn__gemm_few_blocks(g, bytes);
+        if (attn__gemm_few_blocks(g, 0) > bytes)
+            attn__gemm_few_blocks(g, 1);
         return;
     }
     most = attn__max(ATTN__GEMM_MC, ATTN__GEMM_MC_OF_LANE * g->kern->lanes);
