@@ -8806,12 +8806,6 @@ typedef struct attn__backward_worker {
 
 /* -- a chunk: its rows of K and V, its sums -- */
 
-static size_t attn__tile_bytes(const attn__backward *w, size_t rows, size_t dims) /* of sums in register tiles */
-{
-    const attn__kernels *kern = w->plan.call.kern;
-    return attn__whole(rows, kern->rows) * attn__whole(dims, kern->lanes) * kern->size;
-}
-
 /* The chunk's rows of k or v, or of their gradients, as they lie. */
 static attn_mat attn__chunk_rows(const attn__backward_worker *worker, const attn_tensor *t)
 {
@@ -8832,8 +8826,8 @@ static void attn__fetch_rows(const attn__backward_worker *worker, attn__tile_cac
     cache->held = worker->keys;
 }
 
-/* Sums of the chunk's keys, if they are wanted, come from the gradient t to register tiles as gemm has them, or go
-   back. */
+/* Sums of the chunk's keys come from the gradient t to register tiles as gemm has them, or go back. NULL: not wanted.
+   */
 static void attn__move_sums(const attn__backward_worker *worker, char *tiles, const attn_tensor *t, int store)
 {
     const attn__kernels *kern = worker->run->plan.call.kern;
@@ -8841,15 +8835,15 @@ static void attn__move_sums(const attn__backward_worker *worker, char *tiles, co
     size_t padded = attn__whole(m.cols, kern->lanes), r, c, high, wide, ld;
     for (r = 0; tiles && r < m.rows; r += kern->rows)
         for (c = 0; c < m.cols; c += kern->cols) {
-            char *at = tiles + (r * padded + c * kern->rows) * kern->size;
-            void *element = attn__mat_at(&m, r, c);
+            char *tile = tiles + (r * padded + c * kern->rows) * kern->size;
+            void *at = attn__mat_at(&m, r, c);
             ld = attn__min(kern->cols, padded - c);
             high = attn__min(kern->rows, m.rows - r);
             wide = attn__min(kern->cols, m.cols - c);
             if (store)
-                kern->store(element, m.dtype, m.row_stride, m.col_stride, at, ld, high, wide, 1.0);
+                kern->store(at, m.dtype, m.row_stride, m.col_stride, tile, ld, high, wide, 1.0);
             else
-                kern->load(at, ld, element, m.dtype, m.row_stride, m.col_stride, high, wide);
+                kern->load(tile, ld, at, m.dtype, m.row_stride, m.col_stride, high, wide);
         }
 }
 
@@ -9134,11 +9128,12 @@ static void attn__add_queries(attn__backward_worker *worker)
 static void attn__add_keys(attn__backward_worker *worker, char *sums, const void *weights, const char *rows,
                            const attn_tensor *t, int nonfinite)
 {
-    const attn__kernels *kern = worker->run->plan.call.kern;
+    const attn__plan *plan = &worker->run->plan;
     const attn__tile *tile = &worker->block.tile;
-    sums += attn__tile_bytes(worker->run, tile->first_key - worker->keys.from, t->dim);
-    kern->gemm(sums, weights, (ptrdiff_t)tile->lanes, 1, tile->keys, rows, attn__whole(t->dim, kern->lanes),
-               tile->queries, 0, worker->run->ones, NULL);
+    size_t padded = attn__whole(t->dim, plan->call.kern->lanes);
+    sums = attn__real_at(plan, sums, (tile->first_key - worker->keys.from) * padded);
+    plan->call.kern->gemm(sums, weights, (ptrdiff_t)tile->lanes, 1, tile->keys, rows, padded, tile->queries, 0,
+                          worker->run->ones, NULL);
     if (nonfinite)
         attn__add_nonfinite_rows(worker, t, sums, weights);
 }
@@ -9827,21 +9822,12 @@ typedef struct attn__mha_backward {
     char *rows; /* over tensors that are done with: the gradient of a bias, then sums of heads, then copies of tokens */
 } attn__mha_backward;
 
-ATTN__NOINLINE int attn__is_zero_row(const char *row, size_t count, size_t size) /* of reals, of either sign */
+static int attn__is_zero_row(const attn_mat *m, size_t row) /* of reals, of either sign */
 {
-    uint64_t wide;
-    uint32_t narrow;
-    size_t i;
-    for (i = 0; i < count; i++) {
-        if (size == 8) {
-            ATTN__MEMCPY(&wide, row + i * 8, 8);
-        } else {
-            ATTN__MEMCPY(&narrow, row + i * 4, 4);
-            wide = (uint64_t)narrow << 32;
-        }
-        if (wide << 1 != 0)
+    size_t c;
+    for (c = 0; c < m->cols; c++)
+        if (attn__bits(attn__get_element(attn__mat_at(m, row, c), m->dtype)) << 1 != 0)
             return 0;
-    }
     return 1;
 }
 
@@ -9850,27 +9836,25 @@ ATTN__NOINLINE int attn__is_zero_row(const char *row, size_t count, size_t size)
 static void attn__gather_tokens(const attn__mha_backward *w, const attn__projection *p, attn_mat *x, attn_mat *heads)
 {
     const attn__kernels *kern = w->mha.plan.call.kern;
-    attn_tensor all = attn__join_items(*p->x);
-    size_t L = p->x->len, tokens = p->dheads->batch * L, E = p->x->dim;
-    size_t width = p->dheads->heads * p->dheads->dim;
-    size_t bytes = width * kern->size, count = 0, t, run;
-    char *rows = (char *)p->dheads->data;
-    for (t = 0; t < tokens; t++)
-        count += !attn__is_zero_row(rows + t * bytes, width, kern->size);
-    *heads = attn_mat_of(rows, kern->real, count, width);
+    const attn_tensor rows = attn__join_heads(p->dheads), all = attn__join_items(*p->x);
+    const attn_mat from = attn_mat_of(rows.data, rows.dtype, rows.batch * rows.len, rows.dim);
+    size_t L = rows.len, E = p->x->dim, bytes = from.cols * kern->size, count = 0, t, run;
+    for (t = 0; t < from.rows; t++)
+        count += !attn__is_zero_row(&from, t);
+    *heads = attn_mat_of(rows.data, rows.dtype, count, rows.dim);
     *x = attn_mat_of(w->rows, kern->real, count, E);
-    if (count == tokens && all.batch == 1) {
-        *x = attn__head_part(&all, 0, 0, 0, tokens, 0);
+    if (count == from.rows && all.batch == 1) {
+        *x = attn__head_part(&all, 0, 0, 0, count, 0);
         return;
     }
-    for (t = count = 0; t < tokens && E > 0; t += attn__max(run, 1)) { /* runs of tokens of one item that all count */
-        for (run = 0; run < L - t % L && !attn__is_zero_row(rows + (t + run) * bytes, width, kern->size); run++)
+    for (t = count = 0; t < from.rows && E > 0; t += attn__max(run, 1)) { /* runs of tokens of an item that all count */
+        for (run = 0; run < L - t % L && !attn__is_zero_row(&from, t + run); run++)
             continue;
         if (run == 0)
             continue;
         kern->load(attn__mat_at(x, count, 0), E, attn__tensor_at(p->x, t / L, 0, t % L, 0), p->x->dtype,
                    p->x->len_stride, p->x->dim_stride, run, E);
-        ATTN__MEMMOVE(rows + count * bytes, rows + t * bytes, run * bytes);
+        ATTN__MEMMOVE(attn__mat_at(heads, count, 0), attn__mat_at(&from, t, 0), run * bytes);
         count += run;
     }
 }
