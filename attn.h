@@ -1000,7 +1000,9 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    changes bits, or breaks the promise.
 
    Which kernel: as many rows as one item, or text, has by itself decide, and the length of a sum, never the call:
-   attn__is_few (attention), attn__are_few (products). With ctx.batch_invariant all rows are few.
+   attn__is_few (attention), attn__are_few (products). With ctx.batch_invariant all rows are few. Types and the length
+   of listed blocks decide about pairs (attn__ctx_products), options that change scores about where the scale is applied
+   (attn__choose_scale).
    Products of many rows: a sum is two chains, of terms of even number and of the others (microkernel); parts of a sum
    have an even number of terms (attn__gemm_blocks) and keep both chains. So blocks, panels and turns do not matter.
    Products of few rows: a lane is a chain, then a tree adds the lanes (dot_terms, add_lanes); parts keep the lanes.
@@ -1016,8 +1018,8 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    right (attn__splits, attn__merge_split).
    An exponential is the same wherever it stands: rests of rows go through whole vectors too (softmax_exp, weights).
    Gradients: a product over a tile is finished before it is added; dq takes tiles, dk and dv query heads and blocks in
-   ascending order, so a cell waits for those above and to the left of it (attn__take_cell). Those of attention never
-   take dot.
+   ascending order, so a cell waits for those above and to the left of it (attn__take_cell). Gradients of
+   attention never take dot; what is summed over heads or items at last is summed in double (attn__add_up).
    Dropout: what happens to a weight follows from seed, item, head, query and key (attn__set_drop_rows, drop).
    Workers: each unit of work owns what it writes, so it does not matter who takes it (attn__take).
    Compilers: no pass fuses or reorders what it is not told to: ATTN__AS_WRITTEN and optimize attributes in passes
@@ -2635,7 +2637,7 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
 /* Terms. What products multiply is a term of a sum: a real. Or two: some CPUs multiply two pairs of BF16 and add both
    products to a float by one instruction. In a table for them a term is such a pair, in the place of a real, the first
    in the lower half; the last of an odd number has a zero beside it. Depths, steps and parts of sums count terms; sums
-   are reals in any case. Which terms there are is known here and to the loaders alone. */
+   are reals in any case. Loaders make them; all else counts them. */
 
 /* x[r][c] = in[r * rs + c * cs], for rows x cols elements of any type that computes in `real`: as reals, or as terms */
 typedef void attn__load_kernel(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs,
@@ -2740,8 +2742,7 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
 
 /* What families of CPUs do differently. Each bit was measured to pay there, by `make bench`:
    FAR_STREAMS  Zen 4. It has few places for lines that are under way into the first cache, so that prefetches cannot
-   ask
-                for enough of them. Its own prefetchers can, while it reads forward in up to 16 long streams.
+                ask for enough of them. Its own prefetchers can, while it reads forward in up to 16 long streams.
    FETCHES_FEW  Intel's with AVX-512. Attention of few rows prefetches into the second cache, in four streams: 0.73 of
                 the time on Sapphire Rapids, from memory, 32/8 heads x 4096 keys x 128, f32. From a cache up to 1.1.
    PAIRS_BEST   AMD's with AVX512-BF16. Products of BF16 are made of pairs, unless ctx->isa says otherwise: attention of
@@ -2978,9 +2979,29 @@ static const attn__kernels *attn__ctx_products(const attn_ctx *ctx, attn_dtype a
     return attn__ctx_kernels(ctx, real);
 }
 
+/* Why a call that asks for pairs, or has a tensor of BF16 on a CPU that is faster with them, has none; else "". */
+static const char *attn__why_no_pairs(const attn__kernels *kern, const attn_ctx *ctx, attn_dtype q, attn_dtype k,
+                                      attn_dtype v, size_t together)
+{
+    int all = q == ATTN_BF16 && k == ATTN_BF16 && v == ATTN_BF16;
+    int some = q == ATTN_BF16 || k == ATTN_BF16 || v == ATTN_BF16;
+    int best = ctx->isa == ATTN_ISA_BEST && attn__isas() & ATTN__PAIRS_BEST && some;
+    if (kern->term > 1 || !(ctx->isa == ATTN_ISA_AVX512BF16 || best))
+        return "";
+    if (!all)
+        return "no products of BF16, because not all of q, k and v are BF16\n";
+    return together % 2 > 0 ? "no products of BF16, because kv_len of the lists is odd\n"
+                            : "no products of BF16, because these are gradients\n";
+}
+
 static size_t attn__terms(const attn__kernels *kern, size_t n) /* of n elements */
 {
     return kern->term == 1 ? n : attn__blocks(n, kern->term);
+}
+
+static int attn__is_panel(const attn__kernels *kern, attn_dtype dtype) /* are rows of such elements one, as they lie? */
+{
+    return dtype == kern->element && kern->term == 1;
 }
 
 static int attn__reads(const attn__kernels *kern, attn_dtype dtype) /* where they lie, in dot and weigh */
@@ -3292,7 +3313,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
     ATTN__ERRNO_KEEP(saved);
 }
 
-#endif                                             /* ATTN_THREADS */
+#endif /* ATTN_THREADS */
 
 /* ==== 5. steps =================================================================================================== */
 
@@ -3972,8 +3993,7 @@ ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, do
    exact arithmetic and keeps exp from overflowing. A row is processed in chunks of ATTN__CHUNK elements. Where in or
    out is not a packed row of reals, a chunk is converted in a buffer on the stack. */
 
-#define ATTN__CHUNK 1024             /* the buffer, of either real type, takes half of ATTN__STACK at most */
-
+#define ATTN__CHUNK 1024 /* the buffer, of either real type, takes half of ATTN__STACK at most */
 
 typedef struct attn__softmax_run {
     attn_mat out, in;
@@ -4602,15 +4622,14 @@ static void *attn__query_at(const attn__block *block, const attn_tensor *t, size
     return attn__tensor_at(t, block->at.item, h, block->at.start + i, d);
 }
 
-/* x = elements first .. first + n - 1 of the block's rows in t, as reals, or as one of the other loaders makes terms.
+/* x = elements first .. first + n - 1 of the block's rows in t, as `words` reals, or terms, that a loader makes.
    Lanes past the last row get zeros. */
-static void attn__gather_by(attn__load_kernel *load, const attn__block *block, void *x, attn__layout layout,
-                            const attn_tensor *t, size_t first, size_t n)
+static void attn__gather_by(attn__load_kernel *load, size_t words, const attn__block *block, void *x,
+                            attn__layout layout, const attn_tensor *t, size_t first, size_t n)
 {
-    const attn__kernels *kern = block->plan->call.kern;
     size_t row, run, h, i;
     if (layout.query == 1 && block->at.count < block->tile.lanes)
-        ATTN__MEMSET(x, 0, (load == kern->load ? n : attn__terms(kern, n)) * block->tile.lanes * kern->size);
+        ATTN__MEMSET(x, 0, words * block->tile.lanes * block->plan->call.kern->size);
     for (row = 0; row < block->at.count; row += run) {
         const void *from;
         void *to = attn__real_at(block->plan, x, row * layout.query);
@@ -4626,7 +4645,7 @@ static void attn__gather_by(attn__load_kernel *load, const attn__block *block, v
 static void attn__gather(const attn__block *block, void *x, attn__layout layout, const attn_tensor *t, size_t first,
                          size_t n)
 {
-    attn__gather_by(block->plan->call.kern->load, block, x, layout, t, first, n);
+    attn__gather_by(block->plan->call.kern->load, n, block, x, layout, t, first, n);
 }
 
 /* x = the queries of the block as products with keys take them. */
@@ -4635,8 +4654,8 @@ static void attn__gather_queries(const attn__block *block, void *x, attn__layout
     const attn__call *call = &block->plan->call;
     if (block->few && layout.query > attn__query_terms(block->plan))
         ATTN__MEMSET(x, 0, block->at.count * layout.query * call->kern->size);
-    attn__gather_by(block->few ? call->kern->load_rows : call->kern->load_panel, block, x, layout, &call->q, 0,
-                    call->q.dim);
+    attn__gather_by(block->few ? call->kern->load_rows : call->kern->load_panel, attn__query_terms(block->plan), block,
+                    x, layout, &call->q, 0, call->q.dim);
 }
 
 /* The block's rows of t, elements first .. first + n - 1, = alpha x. */
@@ -4773,11 +4792,11 @@ static attn__listed attn__find_listed(const attn__plan *plan, size_t b, size_t h
     return listed;
 }
 
-static void attn__begin_part(attn__place *at, const attn__plan *plan,
-                             size_t part) /* whose tiles have listed keys alone */
+/* What tiles leave all else out for: nothing, where they have all keys. */
+static attn__listed attn__attended(const attn__plan *plan, size_t b, size_t h, size_t part)
 {
-    if (plan->schedule.skips)
-        at->listed = attn__find_listed(plan, at->b, at->head, part);
+    const attn__listed all = {NULL, 0, 0};
+    return plan->schedule.skips ? attn__find_listed(plan, b, h, part) : all;
 }
 
 /* What is listed for a row of the block; returns how many rows from there on share it. */
@@ -4884,6 +4903,12 @@ static int attn__lacks_page(const attn__source *source, size_t b, size_t from, s
 static size_t attn__scale_at(const attn__source *source, size_t heads, size_t item, size_t h, size_t row)
 {
     return (item * heads + h) * source->capacity + row;
+}
+
+/* Where the rows of a run of keys begin, in a tensor of keys or values, of a head. */
+static const char *attn__run_rows(const attn__run *run, const attn_tensor *t, size_t h)
+{
+    return (const char *)attn__tensor_at(t, run->item, h, run->row, 0);
 }
 
 /* Finds the runs of those of these keys that are attended; returns how many keys these are. Where keys lie in several
@@ -5054,8 +5079,7 @@ static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, c
     cache->held.to = attn__max(block->part.to, attn__min(begin + keys, cache->wanted.to));
     attn__find_runs(block, cache->held);
     for (run = shared->run; run < shared->run + shared->runs; run++)
-        attn__copy_run(block, cache->rows, t, run->at, attn__tensor_at(t, run->item, cache->head, run->row, 0),
-                       run->keys);
+        attn__copy_run(block, cache->rows, t, run->at, attn__run_rows(run, t, cache->head), run->keys);
     attn__find_runs(block, block->part);
 }
 
@@ -5113,13 +5137,39 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
         attn__next_rows(block, rows, t);
     if (!copy && shared->runs <= most) {
         rows->step = t->len > 1 ? t->len_stride / (ptrdiff_t)kern->term : 0;
-        rows->data = shared->runs == 1 ? attn__tensor_at(t, shared->run->item, h, shared->run->row, 0) : NULL;
+        rows->data = shared->runs == 1 ? attn__run_rows(shared->run, t, h) : NULL;
         return;
     }
     if (cache->head != h || block->part.from < cache->held.from || block->part.to > cache->held.to)
         attn__copy_rows(block, cache, t);
     rows->data = attn__copied_row(block, cache->rows, t, attn__keys_in(block, cache->held.from, block->part.from));
     rows->step = (ptrdiff_t)(keys ? attn__terms(kern, t->dim) : t->dim);
+}
+
+/* The run that key number n of the tile belongs to. */
+static const attn__run *attn__run_of(const attn__block *block, size_t n)
+{
+    const attn__run *run = block->shared->run;
+    while (n >= (size_t)run->at + run->keys)
+        run++;
+    return run;
+}
+
+/* Where such rows are, from number n of the tile on; returns how many follow each other there. */
+static size_t attn__next_piece(const attn__block *block, const attn__rows *rows, const attn_tensor *t, size_t n,
+                               const void **from)
+{
+    const attn__run *run = rows->data ? NULL : attn__run_of(block, n);
+    *from = run ? attn__run_rows(run, t, block->at.kv_head) : rows->data;
+    return run ? run->keys : block->tile.keys;
+}
+
+/* Where key number n of the tile lies: its row, of an item of k and v. */
+static size_t attn__place_of_key(const attn__block *block, size_t n, size_t *item)
+{
+    const attn__run *run = attn__run_of(block, n);
+    *item = run->item;
+    return run->row + n - run->at;
 }
 
 /* at[j] = where the row of t of the jth key of the runs is. `quarter` not 0, for what is prefetched: in the order 0,
@@ -5132,7 +5182,7 @@ static void attn__point_at(const attn__block *block, const char **at, const attn
     size_t n = 0, lap = 0, place = 0, r;
     ptrdiff_t off;
     for (run = shared->run; run < shared->run + shared->runs; run++) {
-        const char *from = (const char *)attn__tensor_at(t, run->item, block->at.kv_head, run->row, 0);
+        const char *from = attn__run_rows(run, t, block->at.kv_head);
         for (r = 0, off = 0; r < run->keys; r++, off += step) {
             at[place] = from + off;
             place += n < 4 * quarter ? 4 : 1;
@@ -5155,7 +5205,7 @@ static void attn__few_rows(const attn__block *block, attn__few *few, const attn_
     size_t n;
     ATTN__MEMSET(few, 0, sizeof *few);
     few->keys = block->tile.keys;
-    few->row = (const char *)attn__tensor_at(t, shared->run->item, block->at.kv_head, shared->run->row, 0);
+    few->row = attn__run_rows(shared->run, t, block->at.kv_head);
     if (shared->runs > 1) {
         attn__point_at(block, shared->at, t, 0);
         few->at = shared->at;
@@ -5231,12 +5281,16 @@ static void attn__plan_keys(attn__plan *plan, int every)
     s->parts = lists ? attn__blocks(call->q.len, opts->blocks.q_len) : 1;
 }
 
-/* Do the kernels of few rows take a batch item or text? As many as one query head has, times the heads of a group, are
-   its rows: nothing else decides. */
+/* Has a batch item or text so few rows? They are as many as one query head has, times the heads of a group. */
+static int attn__has_few(const attn__plan *plan, size_t b, size_t most)
+{
+    return attn__valid_queries(plan, b) * (plan->call.q.heads / plan->call.k.heads) <= most;
+}
+
+/* Do the kernels of few rows take it? Nothing else decides, but batch_invariant, with which all are few. */
 static int attn__is_few(const attn__plan *plan, size_t b)
 {
-    const attn__call *call = &plan->call;
-    return attn__valid_queries(plan, b) * (call->q.heads / call->k.heads) <= plan->schedule.few;
+    return attn__has_few(plan, b, plan->schedule.few);
 }
 
 /* -- a tile: visibility -- */
@@ -5459,21 +5513,6 @@ static int attn__sees_missing(const attn__plan *plan)
     return 0;
 }
 
-/* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as
-   far as these are of one head, in place of the rows of the next tile: they will be read or written soon, and lie so
-   far apart that each access would wait for memory. */
-static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t first,
-                                  size_t n)
-{
-    size_t h, i, run = attn__query_of(block, 0, &h, &i);
-    if (t->dim_stride != 1 || t->len_stride == 0 || n == 0)
-        return;
-    rows->next = (const char *)attn__tensor_at(t, block->at.b, h, i, first);
-    rows->next_count = run;
-    rows->next_step = run > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0; /* of one row it may be anything */
-    rows->row_bytes = n * attn__size(t->dtype);
-}
-
 /* -- dropout --
 
    Whether a weight is dropped follows from (seed, b, h, i, j) alone. The first four are mixed into 64 bits, the row's
@@ -5523,6 +5562,21 @@ static void attn__drop(const attn__block *block, void *x)
 }
 
 /* -- a tile: scores, softmax, values -- */
+
+/* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as
+   far as these are of one head, in place of the rows of the next tile: they will be read or written soon, and lie so
+   far apart that each access would wait for memory. */
+static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t first,
+                                  size_t n)
+{
+    size_t h, i, run = attn__query_of(block, 0, &h, &i);
+    if (t->dim_stride != 1 || t->len_stride == 0 || n == 0)
+        return;
+    rows->next = (const char *)attn__tensor_at(t, block->at.b, h, i, first);
+    rows->next_count = run;
+    rows->next_step = run > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0; /* of one row it may be anything */
+    rows->row_bytes = n * attn__size(t->dtype);
+}
 
 /* score_mod edits one row at a time; it is shown the keys between the row's bounds. */
 ATTN__NOINLINE void attn__modify_scores(const attn__block *block, const attn__tile *run)
@@ -5650,14 +5704,12 @@ static void attn__multiply_keys(const attn__block *block, const attn__rows *k)
 {
     const attn__plan *plan = block->plan;
     const attn__tile *tile = &block->tile;
-    const attn__run *run = block->shared->run;
-    size_t at = 0, n;
-    for (; at < tile->keys; at += n, run++) {
-        n = k->data ? tile->keys : run->keys;
-        plan->call.kern->gemm(
-            attn__real_at(plan, tile->scores, at * tile->lanes),
-            k->data ? k->data : attn__tensor_at(&plan->call.k, run->item, block->at.kv_head, run->row, 0), k->step, 1,
-            n, block->queries, tile->lanes, attn__query_terms(plan), 0, NULL, at == 0 ? k : NULL);
+    const void *from;
+    size_t at, n;
+    for (at = 0; at < tile->keys; at += n) {
+        n = attn__next_piece(block, k, &plan->call.k, at, &from);
+        plan->call.kern->gemm(attn__real_at(plan, tile->scores, at * tile->lanes), from, k->step, 1, n, block->queries,
+                              tile->lanes, attn__query_terms(plan), 0, NULL, at == 0 ? k : NULL);
     }
 }
 
@@ -5895,24 +5947,21 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_ten
 {
     const attn__plan *plan = block->plan;
     const attn__layout of = block->tile.layout;
-    const attn__run *run;
-    size_t n, g, d, r, row, queries = block->at.count / block->at.heads;
+    size_t n, g, d, r, h, row, item, key, queries = block->at.count / block->at.heads;
     double x;
-    for (run = block->shared->run; run < block->shared->run + block->shared->runs; run++)
-        for (n = run->at; n < (size_t)run->at + run->keys; n++)
-            for (g = 0; g < block->at.heads; g++)
-                for (d = 0; d < t->dim; d++) {
-                    size_t h = block->at.kv_head + g, key = run->row + n - run->at;
-                    x = attn__get_element(attn__tensor_at(t, run->item, h, key, d), t->dtype);
-                    if (scales)
-                        x *= (double)scales[attn__scale_at(&plan->source, t->heads, run->item, h, key)];
-                    for (r = 0; r < queries && !attn__is_finite(x); r++) {
-                        row = g * queries + r;
-                        if (!hidden[n][row])
-                            attn__add_product(plan, attn__real_at(plan, sums, d * to.element + row * to.query),
-                                              attn__real_at(plan, weights, n * of.element + row * of.query), x);
-                    }
+    for (n = 0; n < block->tile.keys; n++)
+        for (g = 0, key = attn__place_of_key(block, n, &item); g < block->at.heads; g++)
+            for (d = 0, h = block->at.kv_head + g; d < t->dim; d++) {
+                x = attn__get_element(attn__tensor_at(t, item, h, key, d), t->dtype);
+                if (scales)
+                    x *= (double)scales[attn__scale_at(&plan->source, t->heads, item, h, key)];
+                for (r = 0; r < queries && !attn__is_finite(x); r++) {
+                    row = g * queries + r;
+                    if (!hidden[n][row])
+                        attn__add_product(plan, attn__real_at(plan, sums, d * to.element + row * to.query),
+                                          attn__real_at(plan, weights, n * of.element + row * of.query), x);
                 }
+            }
 }
 
 ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
@@ -6110,15 +6159,14 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
         valid = attn__valid_queries(plan, at->b);
         at->queries = at->first < valid ? attn__min(s->part_queries, valid - at->first) : 0;
         at->row = (index - group * s->blocks) * s->block_rows;
-        attn__begin_part(at, plan, part);
+        at->listed = attn__attended(plan, at->b, at->head, part);
     }
     rows = at->queries * s->group;
     at->kv_head = attn__quotient(at->head, s->group);
     if (s->heads != plan->call.k.heads) /* query heads of a group have lists of their own */
         at->kv_head = at->head / (plan->call.q.heads / plan->call.k.heads);
     at->heads = 1;
-    if (s->side_heads > 1 &&
-        attn__valid_queries(plan, at->b) * s->group <= plan->call.kern->tuned->few) { /* in either mode */
+    if (s->side_heads > 1 && attn__has_few(plan, at->b, plan->call.kern->tuned->few)) { /* in either mode */
         at->heads = attn__min(s->side_heads, s->heads - at->kv_head);
         at->count = at->kv_head % s->side_heads == 0 && at->row == 0 ? at->heads * rows : 0;
         return;
@@ -6288,7 +6336,7 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
     attn__reset_caches(block->shared, SIZE_MAX, 0);
     attn__keep_hidden(block, 0, seen.from);
     attn__keep_hidden(block, seen.to, keys);
-    if (opts->scores.data && seen.from < seen.to) /* the first of a pair may not exist */
+    if (opts->scores.data && seen.from < seen.to) /* the first of a term or chain may not exist */
         attn__fill(block, &opts->scores, 0, block->at.count, seen.from, block->exists.from, attn__minus_infinity());
     if (opts->weights.data) {
         attn__fill_weights(block, 0, seen.from);
@@ -6648,11 +6696,12 @@ static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
 {
     const attn__schedule *s = &plan->schedule;
     const attn__kernels *kern = plan->call.kern;
-    int readable = t->dim_stride == 1 && (t == &plan->call.k || kern->term == 1) &&
-                   attn__are_terms(kern, t->dtype, t->len_stride, t->dim_stride, t->len, t->dim);
-    return readable && (s->unit_blocks == 1 || attn__is_packed(t) ||
-                        (t == &plan->call.k && t->len > 1 &&
-                         t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0));
+    int readable = t == &plan->call.k ? attn__are_terms(kern, t->dtype, t->len_stride, t->dim_stride, t->len, t->dim)
+                                      : attn__is_panel(kern, t->dtype);
+    return readable && t->dim_stride == 1 &&
+           (s->unit_blocks == 1 || attn__is_packed(t) ||
+            (t == &plan->call.k && t->len > 1 &&
+             t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0));
 }
 
 static size_t attn__count_splits(size_t keys)
@@ -7151,12 +7200,12 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
 static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t, int direct)
 {
     const attn__kernels *kern = plan->call.kern;
-    int few = plan->schedule.many_rows == 0, interleaved = !few && kern->term > 1 && t->dtype == kern->element;
-    int readable = few ? attn__reads(kern, t->dtype) : t->dtype == kern->element;
+    int few = plan->schedule.many_rows == 0, readable = few ? attn__reads(kern, t->dtype) : t->dtype == kern->element;
     const char *why = NULL;
-    if (interleaved && t == &plan->call.v)
+    if (!few && readable && t == &plan->call.v && !attn__is_panel(kern, t->dtype))
         why = "its rows are interleaved in pairs\n";
-    else if (interleaved && t->dim_stride == 1 && !direct)
+    else if (!few && readable && t == &plan->call.k && t->dim_stride == 1 &&
+             !attn__are_terms(kern, t->dtype, t->len_stride, 1, t->len, t->dim))
         why = "dim or len_stride is odd, which parts pairs\n";
     else if (!readable)
         why = attn__has_scales(t->dtype) ? "its integers are widened, scales multiply scores and weights\n"
@@ -7169,21 +7218,6 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
     if (why)
         attn__say(text, few ? " is copied, 16 keys at a time: " : " is copied tile by tile: ");
     attn__say(text, why ? why : few ? " is read in place\n" : attn__say_where(plan, t));
-}
-
-/* Why a call that asks for pairs, or has a tensor of BF16 on a CPU that is faster with them, has none; else "". */
-static const char *attn__why_no_pairs(const attn__call *call)
-{
-    int q = call->q.dtype == ATTN_BF16, k = call->k.dtype == ATTN_BF16, v = call->v.dtype == ATTN_BF16;
-    int by_name = call->ctx.isa == ATTN_ISA_AVX512BF16;
-    int best = call->ctx.isa == ATTN_ISA_BEST && attn__isas() & ATTN__PAIRS_BEST && (q || k || v);
-    if (call->kern->term > 1 || !(by_name || best))
-        return "";
-    if (!(q && k && v))
-        return "no products of BF16, because not all of q, k and v are BF16\n";
-    if (attn__has_lists(&call->opts) && call->opts.blocks.kv_len % 2)
-        return "no products of BF16, because kv_len of the lists is odd\n";
-    return "no products of BF16, because these are gradients\n";
 }
 
 /* Begins to say what a call would do, in `bytes` of scratch (which `stack` bytes may hold); returns 0 after saying why
@@ -7208,7 +7242,8 @@ static int attn__explain_begin(attn__text *t, char *text, size_t size, const att
     }
     attn__say(t, attn_isa_string(call->kern->isa));
     attn__say(t, call->kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
-    attn__say(t, attn__why_no_pairs(call));
+    attn__say(t, attn__why_no_pairs(call->kern, &call->ctx, call->q.dtype, call->k.dtype, call->v.dtype,
+                                    call->opts.blocks.kv_len));
     return 1;
 }
 
