@@ -2405,6 +2405,35 @@ ATTN__INLINE attn__few attn__few_from(const attn__few *few, size_t k)
 /* Query blocks of a unit share the read of a tile; so few that queries and results stay in the second-level cache. */
 #define ATTN__UNIT_BLOCKS 4
 
+/* Which kernels take how many rows: where these are as fast as those. Measured on Sapphire Rapids:
+   - attention, 4 heads x 256 and 2048 keys x 64 and 128: up to `few` rows, dot and weigh are 1.0 to 1.5 times as fast
+     as tiles of gemm, with twice as many rows 0.7 to 1.0 times;
+   - x w^T, 512 and 1024 columns and terms: with AVX-512, up to 24 rows dot is 1.0 to 1.2 times as fast as either way
+     of gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows 1.0 to 1.4 times; in double with either, 16 rows 0.8
+     to 1.0 times. VECTOR128 and plain C gain by dot at any number. Beyond it, up to `turned` rows gemm of w x^T is
+     faster. */
+typedef struct attn__tuning {
+    size_t few;      /* rows of an item and group */
+    size_t few_rows; /* rows of x in x w^T, unless they are short: attn__are_few */
+    size_t turned;   /* and of those that are not few, so many */
+} attn__tuning;
+
+/* clang-format off */
+static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, and of double */
+    {{0, 0, 0}, {0, 0, 0}},
+    {{1, 48, 0}, {1, 48, 0}},  /* scalar, and where a vector is one real */
+    {{6, 48, 0}, {4, 48, 0}},  /* avx2 */
+    {{8, 24, 64}, {6, 8, 64}}, /* avx512 */
+    {{6, 48, 0}, {4, 48, 0}},  /* neon */
+    {{6, 48, 0}, {4, 48, 0}},  /* vector128 */
+    {{8, 24, 64}, {0, 0, 0}}   /* avx512bf16 */
+};
+/* clang-format on */
+
+/* Splits of a block: enough to occupy workers with few heads; each costs a merge. And the least keys of a split. */
+#define ATTN__SPLITS 32
+#define ATTN__SPLIT_KEYS 512
+
 /* Half tiles of a mask whose visibility is cached, and tiles that are classified together when one is asked for: rows
    of a mask lie far apart, and looking at several tiles of a row at once uses what each access brings along. Rows of a
    block, at most, where there is a mask: a block then mostly meets but one block of a mask that has such. */
@@ -2608,31 +2637,6 @@ typedef struct attn__merge_rows {
     double log_sum[ATTN__MERGE_ROWS];                            /* of e^lse + e^lse_b, */
     double weight[ATTN__MERGE_ROWS], weight_b[ATTN__MERGE_ROWS]; /* and what each of the two is of that sum */
 } attn__merge_rows;
-
-/* Which kernels take how many rows: where these are as fast as those. Measured on Sapphire Rapids:
-   - attention, 4 heads x 256 and 2048 keys x 64 and 128: up to `few` rows, dot and weigh are 1.0 to 1.5 times as fast
-     as tiles of gemm, with twice as many rows 0.7 to 1.0 times;
-   - x w^T, 512 and 1024 columns and terms: with AVX-512, up to 24 rows dot is 1.0 to 1.2 times as fast as either way
-     of gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows 1.0 to 1.4 times; in double with either, 16 rows 0.8
-     to 1.0 times. VECTOR128 and plain C gain by dot at any number. Beyond it, up to `turned` rows gemm of w x^T is
-     faster. */
-typedef struct attn__tuning {
-    size_t few;      /* rows of an item and group */
-    size_t few_rows; /* rows of x in x w^T, unless they are short: attn__are_few */
-    size_t turned;   /* and of those that are not few, so many */
-} attn__tuning;
-
-/* clang-format off */
-static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, and of double */
-    {{0, 0, 0}, {0, 0, 0}},
-    {{1, 48, 0}, {1, 48, 0}},  /* scalar, and where a vector is one real */
-    {{6, 48, 0}, {4, 48, 0}},  /* avx2 */
-    {{8, 24, 64}, {6, 8, 64}}, /* avx512 */
-    {{6, 48, 0}, {4, 48, 0}},  /* neon */
-    {{6, 48, 0}, {4, 48, 0}},  /* vector128 */
-    {{8, 24, 64}, {0, 0, 0}}   /* avx512bf16 */
-};
-/* clang-format on */
 
 /* Terms. What products multiply is a term of a sum: a real. Or two: some CPUs multiply two pairs of BF16 and add both
    products to a float by one instruction. In a table for them a term is such a pair, in the place of a real, the first
@@ -4367,10 +4371,6 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__ON_TILE() ((void)0) /* the tests count tiles */
 #endif
 
-/* Splits of a block: enough to occupy workers with few heads; each costs a merge. And the least keys of a split. */
-#define ATTN__SPLITS 32
-#define ATTN__SPLIT_KEYS 512
-
 /* The most rows that a block has in any pass: 3 vectors of 16 floats. */
 #define ATTN__BLOCK_ROWS 48
 
@@ -5652,12 +5652,15 @@ static void attn__find_bias(const attn__block *block, attn__tile *run)
     }
 }
 
-/* ALiBi: positions and slopes of the rows, zeros past the last. */
+/* ALiBi, if it is wanted: positions and slopes of the rows, zeros past the last. */
 static void attn__set_alibi(const attn__block *block, attn__tile *run)
 {
     const attn__plan *plan = block->plan;
     double position = 0, slope = 0;
     size_t row, r, n, h = 0, i = 0;
+    run->slope = NULL;
+    if (!(plan->call.edits & ATTN__EDIT_ALIBI))
+        return;
     for (row = 0; row < run->lanes; row += n) {
         int there = row < block->at.count;
         n = there ? attn__query_of(block, row, &h, &i) : run->lanes - row;
@@ -5679,11 +5682,10 @@ static void attn__score_run(attn__block *block, attn__tile *run, double scale)
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
     const attn_opts *opts = &plan->call.opts;
-    run->bias = run->bias_rows = run->slope = run->mask = run->bounds.first = run->bounds.end = NULL;
+    run->bias = run->bias_rows = run->mask = run->bounds.first = run->bounds.end = NULL;
     if (opts->bias.data)
         attn__find_bias(block, run);
-    if (plan->call.edits & ATTN__EDIT_ALIBI)
-        attn__set_alibi(block, run);
+    attn__set_alibi(block, run);
     if (run->bias || run->bias_rows || run->slope || scale < 1 || scale > 1)
         kern->block.bias(run, scale);
     if (opts->score_mod) {
@@ -6535,7 +6537,6 @@ static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__
     block->at.b = SIZE_MAX; /* none yet */
     block->few = 0;
     tile->scores = shared->scores;
-    tile->slope = NULL;
     tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
     attn__set_real(plan, tile->zero, 0, 0.0);
     attn__set_real(plan, tile->minus_infinity, 0, attn__minus_infinity());
@@ -10185,8 +10186,9 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
      it; attn__has_scales; attn__load and attn__store of one element;
    - here: its loader (a case of widen, so of load, dot and weigh: widens, OF_TYPE, READS) and its storer (narrows,
      narrow); formats whose terms are not reals: load_rows, load_panel, to_terms, nonfinite_terms;
-   - section 7: attn__append_rows, where rows have scales.
-   Strides count elements: a format of less than a byte needs attn__at, too, and a row where attn__size is multiplied.
+   - section 7: attn__append_rows and a storer of its rows, where these have scales; attn_kv_cache_size.
+   Strides count elements: a format of less than a byte needs attn__at, too, and attn__row_bytes wherever attn__size is
+   multiplied by a number of elements.
 
    The vocabulary: LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FMA(a,b,c) = a b + c,
    FMS(a,b,c) = a b - c;
@@ -12257,7 +12259,7 @@ ATTN__TARGET static void ATTN__NAME(sum_keys)(const attn__tile *t, void *sumv, v
     for (c = 0; c < ld; c += ATTN__W) {
         const ATTN__R *ds = (const ATTN__R *)dsv + c;
         ATTN__V zero = ATTN__SET1((ATTN__R)0), sum = zero, alibi = zero, position = zero;
-        if (t->slope)
+        if (alibiv)
             position = ATTN__LOAD((const ATTN__R *)t->position + c);
         for (k = 0; k < t->keys; k++) {
             ATTN__V d = ATTN__LOAD(ds + k * ld), away = ATTN__SUB(position, ATTN__SET1((ATTN__R)k));
