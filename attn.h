@@ -8600,7 +8600,7 @@ static size_t attn__product_bytes(const attn__plan *plan, size_t rows, const att
     attn__gemm g;
     size_t bytes = 0;
     int few;
-    if (out.rows == 0 || out.cols == 0)
+    if (out.rows == 0 || out.cols == 0 || !attn__mat_fits(&a) || !attn__mat_fits(&out))
         return 0;
     for (few = 0; few < 2; few++) {
         attn__gemm_plan(&g, &out, &a, b, NULL, 1.0, few, &plan->call.ctx);
@@ -9654,11 +9654,15 @@ static int attn__backward_schedule(attn__backward *w)
     w->head_blocks = attn__blocks(call->q.len, w->block_rows);
     w->unit_blocks = call->q.heads > 0 ? w->group * w->head_blocks : 0;
     tiles = attn__blocks(call->k.len, s->tile_keys);
+    if (!attn__mul_size(&bytes, 2 * s->tile_keys * kern->size, call->q.dim + call->v.dim) ||
+        (B > 0 && call->q.heads > 0 && !attn__mul_size(&most, heads, w->head_blocks)))
+        return 0;
     w->modified =
         call->opts.score_mod || call->opts.softcap > 0 || g->bias.data || g->by_distance.data || g->alibi_slopes;
     if (g->bias.data && g->bias.dim == call->k.len && g->bias.len == call->q.len &&
-        (g->bias.batch != call->q.batch || g->bias.heads != call->q.heads))
-        w->places = g->bias.batch * g->bias.heads * w->head_blocks * tiles;
+        (g->bias.batch != call->q.batch || g->bias.heads != call->q.heads) &&
+        !attn__mul_size(&w->places, g->bias.batch * g->bias.heads * w->head_blocks, tiles))
+        return 0;
 
     /* units, chunks and cells */
     w->items = 1;
@@ -9670,7 +9674,6 @@ static int attn__backward_schedule(attn__backward *w)
     if (w->units < 2 * ATTN__WORKER_ITEMS * width)
         w->whole_units -= w->units % width;
 #endif
-    bytes = 2 * s->tile_keys * (call->q.dim + call->v.dim) * kern->size;
     w->chunk_keys = attn__min(attn__max(ATTN__CACHED_BYTES / bytes, 1), tiles);
     w->cell_blocks = attn__max(w->unit_blocks, 1);
     if (w->whole_units < w->units) {

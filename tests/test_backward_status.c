@@ -743,6 +743,44 @@ TEST(backward_status_huge_shapes)
         }
 }
 
+/* Products of dimensions that no single one of them shows: bytes of a tile of keys, blocks of all heads, places of a
+   bias. */
+TEST(backward_status_huge_products)
+{
+    static float one[1];
+    const size_t word = sizeof(size_t) * 8, dims[] = {1, 130};
+    attn_grads grads = {0};
+    attn_opts opts = {0};
+    size_t bytes = 7;
+    for (size_t c = 0; c < 2; c++)
+        for (size_t power = word - 14; power < word - 2; power++) {
+            size_t L = dims[c], D = (size_t)1 << power;
+            attn_tensor x = attn_tensor_of(one, ATTN_F32, 1, 1, L, D, 0, 0, 0, 0), lse = x;
+            attn_status status;
+            lse.dim = 1;
+            test_case("L %zu, D 2^%zu", L, power);
+            status = attn_sdpa_backward_scratch(&bytes, &grads, x, x, x, x, x, lse, NULL, NULL);
+            CHECK(status == ATTN_OK || status == ATTN_ERR_OVERFLOW);
+            CHECK(power < word - 8 || status == ATTN_ERR_OVERFLOW);
+        }
+    for (size_t c = 0; c < 2; c++) {
+        size_t L = (size_t)1 << (word - 3), B = (size_t)1 << (word / 2 - 1), places = (size_t)1 << (word / 2);
+        attn_tensor x = c == 0 ? attn_tensor_of(one, ATTN_F32, B, 4, L, 2, 0, 0, 0, 1)
+                               : attn_tensor_of(one, ATTN_F32, 2, 1, places, 2, 0, 0, 0, 1),
+                    lse = x;
+        lse.dim = 1;
+        bytes = 7;
+        if (c == 1) {
+            opts.bias = attn_tensor_of(one, ATTN_F32, 1, 1, places, places, 0, 0, 0, 0);
+            grads.bias = opts.bias;
+            grads.bias.data = &(float){0};
+        }
+        test_case("%s", c == 0 ? "blocks" : "places of a bias");
+        CHECK(attn_sdpa_backward_scratch(&bytes, &grads, x, x, x, x, x, lse, &opts, NULL) != ATTN_OK);
+        CHECK(bytes == 7);
+    }
+}
+
 /* Sums that need memory as long as the lengths: more than there is. */
 TEST(backward_status_huge_scratch)
 {
