@@ -10217,11 +10217,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #endif
 
 /* A pass with pairs has the kernels of products alone, in float; the others are those of the pass that it extends. */
-#if ATTN__PASS == ATTN__PASS_AVX512BF16
-#define ATTN__PAIRS 1
-#else
-#define ATTN__PAIRS 0
-#endif
+#define ATTN__PAIRS (ATTN__PASS == ATTN__PASS_AVX512BF16)
 
 #define ATTN__AVX512 (ATTN__PASS == ATTN__PASS_AVX512 || ATTN__PASS == ATTN__PASS_AVX512BF16)
 #define ATTN__ISA ((attn_isa)ATTN__PASS)                /* their numbers are the same */
@@ -12918,10 +12914,8 @@ static const attn__kernels ATTN__NAME(kernels) = {
 /* Once more, in double. */
 #if ATTN__REAL_F64 || ATTN__PAIRS
 #undef ATTN__REAL_F64
-#undef ATTN__PAIRS
 #else
 #undef ATTN__REAL_F64
-#undef ATTN__PAIRS
 #define ATTN__REAL_F64 1
 #include ATTN__SELF
 #endif
