@@ -10193,19 +10193,19 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    Strides count elements: a format of less than a byte needs attn__at, too, and attn__row_bytes wherever attn__size is
    multiplied by a number of elements.
 
-   The vocabulary: LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FMA(a,b,c) = a b + c,
-   FMS(a,b,c) = a b - c;
-   PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN; REGISTER, the constraint of a vector register in
-   inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, ISHL, ISHR; IANY(i): has a lane its top
-   bit set; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and
-   y; AS_BITS and AS_REAL between both. In float also LOAD_F16, LOAD_BF16, LOAD_I8 of W such numbers, STORE_F16,
-   STORE_U16 of the lower halves of integers, and IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32,
-   STORE_F32.
-   It adds itself to the functions that move lanes: interleave, load_128, interleave_128 and add_chunks. any_nonfinite,
-   ldexp, load_part, store_part and nonzero, of which load_bits and classify are made, may gain from other instructions.
+   The vocabulary: LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX as their names say; ROUND to nearest even; FMA(a,b,c) =
+   a b + c, FMS(a,b,c) = a b - c; PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN; REGISTER, the
+   constraint of a vector register in inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, ISHL,
+   ISHR (logical); IANY(i): has a lane its top bit set; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b;
+   PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS and AS_REAL between both. In float also LOAD_F16,
+   LOAD_BF16, LOAD_I8 of W such numbers and, or such elements are stored one by one, STORE_F16, STORE_U16 of the lower
+   halves of integers, IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
+   The pass adds itself to the functions that move lanes: interleave, load_128, interleave_128 and add_chunks.
+   any_nonfinite (without which it needs no IANY), ldexp, load_part, store_part and nonzero, of which load_bits and
+   classify are made, may gain from other instructions.
    A pass with pairs extends another one: it has the vocabulary of that in float, and BASE(x), the name of its kernel
    x. DOT(a,b,c) = c + a b, where a and b are pairs; PAIR_UP(a,b), each real of a beside that of b, rounded to nearest
-   even. It adds itself to terms.
+   even. It has the part "pairs" below, terms, and in section 4 attn__kernels_for and attn__ctx_products.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
