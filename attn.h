@@ -9312,7 +9312,7 @@ static int attn__take_cell(attn__backward *w, size_t row, size_t *chunk)
 static void attn__backward_cells(attn__backward_worker *worker, size_t index)
 {
     attn__backward *w = worker->run;
-    size_t row, chunk;
+    size_t row, chunk = 0;
     (void)index;
     do {
         for (row = 0; row < w->rows && !attn__take_cell(w, row, &chunk); row++)
