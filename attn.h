@@ -1780,9 +1780,12 @@ enum attn__role {
    (where pointers have 8 bytes): count again then. */
 #define ATTN__ARGUMENTS 39
 
-typedef char attn__counted[sizeof(void *) != 8 || sizeof(attn_opts) + sizeof(attn_mha_weights) <= 848 ? 1 : -1];
+#define ATTN__COUNTED(type, bytes)                                                                                     \
+    typedef char attn__counted_##type[sizeof(void *) != 8 || sizeof(type) <= (bytes) ? 1 : -1]
+ATTN__COUNTED(attn_opts, 608);
+ATTN__COUNTED(attn_mha_weights, 240);
 #ifndef ATTN_NO_TRAINING
-typedef char attn__counted_grads[sizeof(void *) != 8 || sizeof(attn_mha_grads) <= 472 ? 1 : -1];
+ATTN__COUNTED(attn_mha_grads, 472);
 #endif
 
 typedef struct attn__check {
