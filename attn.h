@@ -2447,8 +2447,10 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
 /* Pieces of a tile that k is read in, at most, and no more than register tiles would fill. A tile of more is copied. */
 #define ATTN__PIECES 32
 
-/* Rows of two results that are merged together, and how many rows ahead are prefetched: they may lie apart. */
+/* Rows of two results that are merged together; how often a worker does that before it takes more, which costs as much
+   as some rows; and how many rows ahead are prefetched: they may lie apart. */
 #define ATTN__MERGE_ROWS 64
+#define ATTN__MERGE_TURNS 16
 #define ATTN__MERGE_AHEAD 8
 
 /* Elements of the rows of a softmax that a worker takes at a time: less would be lost in starting it. */
@@ -4493,7 +4495,8 @@ typedef struct attn__run {  /* keys of a tile whose numbers follow each other, a
 
 typedef struct attn__shared { /* what the blocks of a unit use one after another */
     attn__run run[ATTN__FEW_KEYS]; /* the tile in hand: its keys, ascending */
-    size_t runs;
+    size_t runs, found_keys;
+    attn__range found; /* where the tile is in several runs: those of these keys are known */
     attn__tile_cache k, v;
     size_t least_key;           /* of all blocks of the unit */
     char *scores, *bias, *mask; /* of a tile */
@@ -4923,7 +4926,16 @@ static size_t attn__find_runs(const attn__block *block, attn__range keys)
     attn__shared *shared = block->shared;
     attn__run *run = shared->run;
     attn__range part = {keys.from, keys.from};
-    size_t entry = SIZE_MAX, at = 0, j, n, gone = plan->schedule.scattered ? shared->least_key : 0;
+    size_t entry = SIZE_MAX, at = 0, j, n, gone = shared->least_key;
+    if (!plan->schedule.scattered) { /* one run */
+        run->key = run->at = 0;
+        run->keys = (uint16_t)(keys.to - keys.from);
+        attn__find_rows(&plan->source, block->at.b, keys.from, run->keys, &run->item, &run->row);
+        shared->runs = 1;
+        return run->keys;
+    }
+    if (keys.from == shared->found.from && keys.to == shared->found.to)
+        return shared->found_keys;
     while (attn__next_part(&block->at.listed, keys, &entry, &part))
         for (j = part.from; j < part.to; j += n, at += n, run++) {
             n = j < gone ? 1 : part.to - j;
@@ -4933,7 +4945,8 @@ static size_t attn__find_runs(const attn__block *block, attn__range keys)
             run->keys = (uint16_t)n;
         }
     shared->runs = (size_t)(run - shared->run);
-    return at;
+    shared->found = keys;
+    return shared->found_keys = at;
 }
 
 /* The tile becomes those keys from .. to - 1 that are attended: at least one. */
@@ -5206,8 +5219,12 @@ static void attn__few_rows(const attn__block *block, attn__few *few, const attn_
     const ptrdiff_t size = (ptrdiff_t)attn__size(t->dtype);
     attn__range next = block->part;
     size_t n;
-    ATTN__MEMSET(few, 0, sizeof *few);
     few->keys = block->tile.keys;
+    few->at = few->next = NULL;
+    few->added = few->lanes = NULL;
+    few->ahead = few->next_apart = 0;
+    few->next_bytes = 0;
+    few->part = 0;
     few->row = attn__run_rows(shared->run, t, block->at.kv_head);
     if (shared->runs > 1) {
         attn__point_at(block, shared->at, t, 0);
@@ -5219,13 +5236,15 @@ static void attn__few_rows(const attn__block *block, attn__few *few, const attn_
     few->queries = block->at.count / block->at.heads;
     few->dtype = t->dtype;
     few->dims = t->dim;
+    if (!schedule->fetches_few || schedule->skips)
+        return;
     few->next_apart = block->at.heads > 1 ? other->head_stride * (ptrdiff_t)attn__size(other->dtype) : 0;
     few->next_bytes = attn__row_bytes(other->dtype, other->dim);
     if (t == &call->v) {
         next.from = next.to;
         next.to = attn__min(next.from + block->tile_keys, block->visible_to_any.to);
     }
-    if (!schedule->fetches_few || schedule->skips || next.from >= next.to)
+    if (next.from >= next.to)
         return;
     n = attn__find_runs(block, next);
     attn__point_at(block, shared->next, other, n / 4);
@@ -6248,6 +6267,7 @@ static void attn__reset_caches(attn__shared *shared, size_t from, size_t to)
     shared->k.wanted.to = shared->v.wanted.to = to;
     shared->v.finite.from = shared->v.finite.to = 0;
     shared->least_key = 0;
+    shared->found.from = shared->found.to = 0;
 }
 
 /* The keys of one split, tile by tile, for those of `count` blocks that have a state for it. Where tiles begin depends
@@ -6355,6 +6375,7 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
                                        attn__real_at(plan, block->state.max, row),
                                        attn__row_real(block, ATTN__INVERSE, row), plan->call.softmax_scale);
     }
+    attn__reset_caches(block->shared, SIZE_MAX, 0);
     block->shared->least_key = block->least_key;
     if (opts->weights.data && !plan->schedule.weights_in_place)
         attn__recompute_to_weights(block);
@@ -7426,9 +7447,12 @@ static void attn__merge_turn(const attn__merge_run *run, size_t row, size_t coun
 static void attn__merge_worker(attn__share *share)
 {
     const attn__merge_run *run = (const attn__merge_run *)share->arg;
-    size_t turn, n = run->turn_rows;
-    while (attn__take(share, &turn))
-        attn__merge_turn(run, turn * n, attn__min(n, run->rows - turn * n));
+    size_t item, row, end, n = run->turn_rows;
+    while (attn__take(share, &item)) {
+        end = attn__min((item + 1) * ATTN__MERGE_TURNS * n, run->rows);
+        for (row = item * ATTN__MERGE_TURNS * n; row < end; row += n)
+            attn__merge_turn(run, row, attn__min(n, end - row));
+    }
 }
 
 ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
@@ -7436,7 +7460,7 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
 {
     attn__check check;
     attn__merge_run run;
-    size_t B = out.batch, H = out.heads, L = out.len;
+    size_t B = out.batch, H = out.heads, L = out.len, workers;
     attn__check_begin(&check);
     attn__check_tensor(&check, "out", &out, ATTN__OUT);
     attn__check_tensor(&check, "lse", &lse, ATTN__OUT | ATTN__ANY_FLOAT);
@@ -7457,8 +7481,10 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
     run.rows = B * H * L; /* lse has that many elements of its own */
     run.kern = attn__ctx_kernels(ctx, attn__real(out.dtype));
     run.wide = attn__ctx_kernels(ctx, ATTN_F64);
-    run.turn_rows = attn__min(attn__blocks(run.rows, attn__ctx_workers(ctx, SIZE_MAX)), ATTN__MERGE_ROWS);
-    attn__spread(ctx, ATTN__WORKERS, attn__blocks(run.rows, run.turn_rows), attn__merge_worker, &run);
+    workers = attn__ctx_workers(ctx, SIZE_MAX);
+    run.turn_rows = attn__min(attn__blocks(run.rows, workers * ATTN__MERGE_TURNS), ATTN__MERGE_ROWS);
+    attn__spread(ctx, ATTN__WORKERS, attn__blocks(run.rows, run.turn_rows * ATTN__MERGE_TURNS), attn__merge_worker,
+                 &run);
     return ATTN_OK;
 }
 
