@@ -3723,16 +3723,16 @@ static void attn__gemm_worker(attn__share *share)
     const attn__gemm *g = (const attn__gemm *)share->arg;
     char stack[ATTN__STACK], *scratch = attn__align(g->scratch ? g->scratch + share->index * g->worker_bytes : stack);
     size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__gemm_count(g);
-    size_t each = attn__blocks(blocks, share->items), item, first, end, i, n;
+    size_t each = attn__blocks(blocks, share->items), item, first, end, row, i, n;
     while (attn__take(share, &item))
         for (first = item * each, end = attn__min(first + each, blocks); first < end; first += n) {
-            i = first % per_row;
+            row = attn__quotient(first, per_row);
+            i = first - row * per_row;
             n = attn__min(per_row - i, end - first);
             if (g->few)
-                attn__gemm_few_cols(g, first / per_row * g->mc, i * g->nc, attn__min((i + n) * g->nc, g->out.cols),
-                                    scratch);
+                attn__gemm_few_cols(g, row * g->mc, i * g->nc, attn__min((i + n) * g->nc, g->out.cols), scratch);
             else
-                attn__gemm_block_at(g, first / per_row * g->mc, i * g->nc, scratch);
+                attn__gemm_block_at(g, row * g->mc, i * g->nc, scratch);
         }
 }
 
@@ -3769,7 +3769,6 @@ static attn_mat attn__ones(attn_dtype real, size_t rows, size_t cols)
 static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias,
                             double alpha, int few, const attn_ctx *ctx)
 {
-    ATTN__MEMSET(g, 0, sizeof *g);
     g->kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
     g->bias_kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
     ATTN_ASSERT(g->kern && g->bias_kern);
@@ -3778,6 +3777,7 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
     g->out = g->turned ? attn_mat_t(*out) : *out;
     g->a = g->turned ? attn_mat_t(*b) : *a;
     g->b = g->turned ? attn_mat_t(*a) : *b;
+    g->bias.data = NULL;
     if (bias) { /* [a 1] [b; bias] */
         const attn_mat ones = attn__ones(g->kern->real, out->rows, 1), row = attn_mat_of(bias, ATTN_F32, 1, out->cols);
         g->ones = g->turned ? attn_mat_t(row) : ones;
@@ -3790,6 +3790,8 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
     g->copies_b = b->row_stride != 1 || !attn__reads(g->kern, b->dtype);
     g->far_rows = few && attn__gemm_is_far(g);
     g->alpha = alpha;
+    g->adds = 0;
+    g->scratch = NULL;
     attn__gemm_blocks(g, SIZE_MAX);
     g->workers = attn__ctx_workers(ctx, attn__gemm_count(g));
     g->worker_bytes = attn__gemm_bytes(g);
@@ -4830,7 +4832,7 @@ static size_t attn__find_entry(const attn__listed *listed, size_t j)
 
 /* The next keys of a range that are listed and follow each other. *part: those before, at first none, where the range
    begins; *entry: that of the list to look at next, at first SIZE_MAX. Returns 0 after the last. */
-static int attn__next_part(const attn__listed *listed, attn__range keys, size_t *entry, attn__range *part)
+ATTN__INLINE int attn__next_part(const attn__listed *listed, attn__range keys, size_t *entry, attn__range *part)
 {
     size_t first;
     part->from = part->to;
@@ -4885,7 +4887,7 @@ static size_t attn__find_rows(const attn__source *source, size_t b, size_t j, si
         *item = 0;
         *row += source->starts[b];
     } else if (j >= source->capacity || source->table) {
-        page = j / source->capacity;
+        page = attn__quotient(j, source->capacity);
         *row -= page * source->capacity;
     }
     if (source->table)
@@ -4978,6 +4980,11 @@ static int attn__next_numbers(const attn__block *block, size_t *i, attn__range *
     if (*i == shared->runs)
         return 0;
     *at = run->at;
+    if (block->tile.keys == block->part.to - block->part.from) { /* none is left out */
+        *keys = block->part;
+        *i = shared->runs;
+        return 1;
+    }
     keys->from = keys->to = block->part.from + run->key;
     for (; *i < shared->runs && block->part.from + run->key == keys->to; run++, ++*i)
         keys->to += run->keys;
