@@ -2348,7 +2348,7 @@ static void attn__add(double *sum, double *lost, double part)
 
 /* Rows of a tile's keys or values, and what is prefetched while they are multiplied. */
 typedef struct attn__rows {
-    const void *data; /* the first one; NULL: they lie in several pieces, the runs of the tile */
+    const void *data; /* the first one */
     ptrdiff_t step;   /* reals, or terms, from row to row; those of a row are next to each other */
 
     const char *next;    /* rows that will be read after these: where they are, */
@@ -2443,9 +2443,6 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
 #define ATTN__MASK_CACHE 512
 #define ATTN__LOOK_AHEAD 8
 #define ATTN__MASK_ROWS 32
-
-/* Pieces of a tile that k is read in, at most, and no more than register tiles would fill. A tile of more is copied. */
-#define ATTN__PIECES 32
 
 /* Rows of two results that are merged together; how often a worker does that before it takes more, which costs as much
    as some rows; and how many rows ahead are prefetched: they may lie apart. */
@@ -4426,7 +4423,6 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     size_t side_heads;          /* few rows: key/value heads that lie side by side, and are one block */
     size_t blocks, all_blocks;  /* query blocks of one group of a part, and of the batch */
     size_t tile_keys, few_keys; /* keys of a tile, and of one of few rows */
-    size_t spare;               /* more of them, behind pieces of a tile */
     size_t splits;              /* of a block, at most */
     size_t unit_blocks;         /* blocks of a group that are a unit of work, at most; */
     size_t groups, group_units; /* groups of the call; units of each */
@@ -4435,7 +4431,7 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     size_t mask_tiles;          /* tiles of a mask whose visibility is cached */
     int prefetches;             /* many rows prefetch those of the next tile */
     int holds_next, fetches_few; /* few rows: there is room for where those are that they will read; they prefetch */
-    int skips, scattered;        /* of the room of keys: tiles have listed keys alone; they may lie in several pieces */
+    int skips, scattered;        /* of the room of keys: tiles have listed keys alone; they may lie in several places */
     int masked, hides;           /* there is a mask; tiles need bits of keys that it, or a list, hides */
     int vary;                    /* items have as many queries as they say, which is not looked at here */
     int listed, own_keys;        /* there are lists of keys; key/value heads have their own */
@@ -4602,7 +4598,7 @@ static int attn__copies_few(const attn__plan *plan, const attn_tensor *t)
 
 static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few rows: in whole vectors */
 {
-    return plan->schedule.few_keys + (plan->schedule.spare > 0 ? ATTN__FEW_CHAIN : 0);
+    return plan->schedule.few_keys + (plan->schedule.scattered ? ATTN__FEW_CHAIN : 0);
 }
 
 /* The layout of numbers of a block, `elements` for each row (counted in whole vectors where they are to lie on lanes),
@@ -5143,8 +5139,7 @@ ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, 
     rows->next_step = t->len > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0;
 }
 
-/* The tile's rows of k or v: where they lie, or in a copy, if that is required or if they lie in several pieces. Those
-   of k may; but a copy is cheaper once there are more pieces than register tiles would fill. */
+/* The tile's rows of k or v: where they lie, or in a copy, if that is required or if they lie in several places. */
 static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, int copy)
 {
     const attn__plan *plan = block->plan;
@@ -5152,15 +5147,15 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     const attn__shared *shared = block->shared;
     const int keys = t == &plan->call.k;
     attn__tile_cache *cache = keys ? &block->shared->k : &block->shared->v;
-    size_t h = block->at.kv_head, most = keys ? attn__min(block->tile.keys / kern->rows + 1, ATTN__PIECES) : 1;
+    size_t h = block->at.kv_head;
     copy = copy || !(keys ? plan->schedule.k_direct : plan->schedule.v_direct);
     ATTN__MEMSET(rows, 0, sizeof *rows);
     rows->row_bytes = attn__row_bytes(t->dtype, t->dim);
     if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
         attn__next_rows(block, rows, t);
-    if (!copy && shared->runs <= most) {
+    if (!copy && shared->runs == 1) {
         rows->step = t->len > 1 ? t->len_stride / (ptrdiff_t)kern->term : 0;
-        rows->data = shared->runs == 1 ? attn__run_rows(shared->run, t, h) : NULL;
+        rows->data = attn__run_rows(shared->run, t, h);
         return;
     }
     if (cache->head != h || block->part.from < cache->held.from || block->part.to > cache->held.to)
@@ -5169,28 +5164,12 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->step = (ptrdiff_t)(keys ? attn__terms(kern, t->dim) : t->dim);
 }
 
-/* The run that key number n of the tile belongs to. */
-static const attn__run *attn__run_of(const attn__block *block, size_t n)
+/* Where key number n of the tile lies: its row, of an item of k and v. */
+static size_t attn__place_of_key(const attn__block *block, size_t n, size_t *item)
 {
     const attn__run *run = block->shared->run;
     while (n >= (size_t)run->at + run->keys)
         run++;
-    return run;
-}
-
-/* Where such rows are, from number n of the tile on; returns how many follow each other there. */
-static size_t attn__next_piece(const attn__block *block, const attn__rows *rows, const attn_tensor *t, size_t n,
-                               const void **from)
-{
-    const attn__run *run = rows->data ? NULL : attn__run_of(block, n);
-    *from = run ? attn__run_rows(run, t, block->at.kv_head) : rows->data;
-    return run ? run->keys : block->tile.keys;
-}
-
-/* Where key number n of the tile lies: its row, of an item of k and v. */
-static size_t attn__place_of_key(const attn__block *block, size_t n, size_t *item)
-{
-    const attn__run *run = attn__run_of(block, n);
     *item = run->item;
     return run->row + n - run->at;
 }
@@ -5302,7 +5281,6 @@ static void attn__plan_keys(attn__plan *plan, int every)
     s->uniform_rows = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens;
     s->tile_keys = attn__min(ATTN__TILE_KEYS, attn__max(attn__whole(call->k.len, kern->rows), kern->rows));
     s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
-    s->spare = s->scattered ? attn__max(kern->lanes, kern->rows) : 0;
     s->mask_tiles = s->masked ? attn__min(attn__blocks(call->k.len, s->tile_keys), ATTN__MASK_CACHE / 2) : 0;
     s->heads = lists ? attn__max(call->k.heads, opts->blocks.heads) : call->k.heads;
     s->group = call->q.batch == 0 || call->q.heads == 0 ? 1 : call->q.heads / s->heads;
@@ -5733,15 +5711,9 @@ static void attn__score_run(attn__block *block, attn__tile *run, double scale)
 /* Products of the block's queries and the tile's rows of K: queries on lanes. */
 static void attn__multiply_keys(const attn__block *block, const attn__rows *k)
 {
-    const attn__plan *plan = block->plan;
     const attn__tile *tile = &block->tile;
-    const void *from;
-    size_t at, n;
-    for (at = 0; at < tile->keys; at += n) {
-        n = attn__next_piece(block, k, &plan->call.k, at, &from);
-        plan->call.kern->gemm(attn__real_at(plan, tile->scores, at * tile->lanes), from, k->step, 1, n, block->queries,
-                              tile->lanes, attn__query_terms(plan), 0, NULL, at == 0 ? k : NULL);
-    }
+    block->plan->call.kern->gemm(tile->scores, k->data, k->step, 1, tile->keys, block->queries, tile->lanes,
+                                 attn__query_terms(block->plan), 0, NULL, k);
 }
 
 /* -- a tile of few rows -- */
@@ -6471,7 +6443,7 @@ static void attn__measure_worker(attn__plan *plan)
     if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
                         2 * (3 * ATTN__UNIT_BLOCKS * rows + keys) * size))
         return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
-    sizes->scores = attn__whole(many * (tile + schedule->spare) * size, ATTN__ALIGN);
+    sizes->scores = attn__whole(many * tile * size, ATTN__ALIGN);
     sizes->few_scores = attn__whole(few * attn__few_step(plan) * size, ATTN__ALIGN);
     sizes->values =
         attn__max(sizes->scores + (many > 0 ? tile * call->v.dim * size : 0), /* attn__accumulate_values may copy */
@@ -6483,11 +6455,11 @@ static void attn__measure_worker(attn__plan *plan)
     sizes->row = call->opts.score_mod ? attn__whole(row, ATTN__ALIGN) : 0;
     sizes->scales = plan->source.k_scales || plan->source.v_scales ? row + kern->lanes * size : 0;
     sizes->scales = attn__whole(sizes->scales, ATTN__ALIGN);
-    sizes->at = schedule->spare > 0 ? attn__whole(keys * sizeof(char *), ATTN__ALIGN) : 0;
+    sizes->at = schedule->scattered ? attn__whole(keys * sizeof(char *), ATTN__ALIGN) : 0;
     sizes->next = schedule->holds_next ? attn__whole(keys * sizeof(char *), ATTN__ALIGN) : 0;
     sizes->numbers = few > 0 && attn__leaves_out(plan) ? attn__whole(keys * sizeof(uint16_t), ATTN__ALIGN) : 0;
     sizes->k = attn__whole(many > 0 ? tile * call->q.dim * size : 0, ATTN__ALIGN);
-    if (schedule->k_direct && schedule->spare == 0 && (!schedule->full_rows || attn__is_packed(&call->k)))
+    if (schedule->k_direct && !schedule->scattered && (!schedule->full_rows || attn__is_packed(&call->k)))
         sizes->k = 0;
     sizes->rows = attn__whole(rows * sizeof(attn__row), ATTN__ALIGN);
     sizes->mask_cache = schedule->mask_tiles > 0 ? ATTN__MASK_CACHE : 0;
