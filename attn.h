@@ -2389,23 +2389,33 @@ ATTN__INLINE attn__few attn__few_from(const attn__few *few, size_t k)
 /* -- tuning --
 
    Numbers that speed depends on; bits depend on some of them, too, which are listed under "What keeps bits equal".
-   Shapes of register tiles, and how many sums a loop keeps, are the passes' (section 9). */
+   Shapes of register tiles, and how many sums a loop keeps, are the passes' (section 9).
+
+   In parentheses stands what another number does: speed with it, that with the present one being 1. Measured on a Xeon
+   of the kind of Sapphire Rapids (AVX-512, 2 MiB of second-level cache), unless another is named; calls of two builds
+   in turn, medians of 15 to 31; "B Hq/H x Lk x D" is attention, "few" that of one query, "M x N x K" a product. A
+   difference below 0.03 is noise. */
 
 /* What stays in a second-level cache beside all else that passes through it: keys of all heads that are not prefetched,
-   a tile of few rows that is, rows of x, and K, V, dk and dv of a chunk of keys on the way back. */
+   a tile of few rows that is, rows of x, and K, V, dk and dv of a chunk of keys on the way back. (256 KiB: backward
+   0.97; 1 MiB: few, 32/8 x 4096 x 128 packed by tokens, 0.75; other calls 1.) */
 #define ATTN__CACHED_BYTES ((size_t)512 << 10)
 
-/* Few rows are prefetched (ATTN__FETCHES_FEW) where keys have more than so many bytes. */
+/* Few rows are prefetched (ATTN__FETCHES_FEW) where keys have more than so many bytes. (512 KiB and 1 MiB: 32/8 x 300 x
+   128 0.9; 8 MiB: two queries, 32/8 x 1024 x 128, 0.93, and 8 8/8 x 256 x 64 1.09.) */
 #define ATTN__FEW_FETCHED (2 << 20)
 
-/* Rows at multiples of so many bytes compete for few sets of the second-level cache. */
+/* Rows at multiples of so many bytes compete for few sets of the second-level cache. (4096: 1; never: 32/32
+   x 512 x 64 packed by tokens 0.98.) */
 #define ATTN__COMPETING 8192
 
 /* Items for each worker, at least: then all end at about one time. Query blocks share a unit only if so many units are
-   left, chunks are cut so that there are as many; rows of cells and whole units on the way back are twice as many. */
+   left, chunks are cut so that there are as many; rows of cells and whole units on the way back are twice as many. (2
+   and 8, two threads: 1.) */
 #define ATTN__WORKER_ITEMS 4
 
-/* Query blocks of a unit share the read of a tile; so few that queries and results stay in the second-level cache. */
+/* Query blocks of a unit share the read of a tile; so few that queries and results stay in the second-level cache.
+   (2: 0.96 to 1; 8: causal, D 128, 1.05, else 1, for twice the memory.) */
 #define ATTN__UNIT_BLOCKS 4
 
 /* Which kernels take how many rows: where these are as fast as those. Measured on Sapphire Rapids:
@@ -2433,39 +2443,46 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
 };
 /* clang-format on */
 
-/* Splits of a block: enough to occupy workers with few heads; each costs a merge. And the least keys of a split. */
+/* Splits of a block: enough to occupy workers with few heads; each costs a merge. And the least keys of a split
+   (256: 0.99; 1024: 1 to 1.06). */
 #define ATTN__SPLITS 32
 #define ATTN__SPLIT_KEYS 512
 
 /* Half tiles of a mask whose visibility is cached, and tiles that are classified together when one is asked for: rows
    of a mask lie far apart, and looking at several tiles of a row at once uses what each access brings along. Rows of a
-   block, at most, where there is a mask: a block then mostly meets but one block of a mask that has such. */
+   block, at most, where there is a mask: a block then mostly meets but one block of a mask that has such. (CACHE 16:
+   0.99 at 1024 keys, more keys not measured; LOOK_AHEAD 2 and 16: 1; ROWS 16: 0.84; 48: random masks 1.06, blocks of
+   64 0.75.) */
 #define ATTN__MASK_CACHE 512
 #define ATTN__LOOK_AHEAD 8
 #define ATTN__MASK_ROWS 32
 
 /* Rows of two results that are merged together; how often a worker does that before it takes more, which costs as much
-   as some rows; and how many rows ahead are prefetched: they may lie apart. */
+   as some rows; and how many rows ahead are prefetched: they may lie apart. (AHEAD 2: 1; 16: 0.93. The others were not
+   measured one by one.) */
 #define ATTN__MERGE_ROWS 64
 #define ATTN__MERGE_TURNS 16
 #define ATTN__MERGE_AHEAD 8
 
-/* Elements of the rows of a softmax that a worker takes at a time: less would be lost in starting it. */
+/* Elements of the rows of a softmax that a worker takes at a time: less would be lost in starting it. (4096,
+   two threads: 0.91; 65536: 1.02.) */
 #define ATTN__SOFTMAX_ELEMENTS 16384
 
 /* Blocks of the general product: as many rows, which share what packing b takes, as terms; more with long vectors, of
    which no panel stays in the first-level cache anyway. Sums, those of parts twice, panels and rows of a come to 0.6
-   MiB at most: they stay in a second-level cache of 1 MiB. */
+   MiB at most: they stay in a second-level cache of 1 MiB. (MC 128 and 512: 1; OF_LANE 16: 0.96, 64: 1; TILES 512:
+   0.98, 2048: 512 x 512 x 512, two threads, 0.91; WIDER 4 and 16: 1.) */
 #define ATTN__GEMM_MC 256        /* rows and terms, */
 #define ATTN__GEMM_MC_OF_LANE 32 /* or so many for each lane; */
 #define ATTN__GEMM_TILES 1024    /* register tiles in a row of columns, times terms; */
 #define ATTN__GEMM_WIDER 8       /* more columns, fewer terms, where out has fewer rows, as if it had these at least */
 
-/* Of short sums fewer rows are few: their lanes take as long to add up as the terms. */
+/* Of short sums fewer rows are few: their lanes take as long to add up as the terms. (Not measured one by one.) */
 #define ATTN__GEMM_SHORT 128     /* terms of a sum that is not short */
 #define ATTN__GEMM_FEW_SHORT 8   /* rows */
 
-/* Blocks of the product of few rows. */
+/* Blocks of the product of few rows. (MC 16 and 64: 1; NC 32: 1, 128: 1 to 1.05; PAD 0: pairs 0.97; LITTLE and B_BYTES:
+   not measured one by one.) */
 #define ATTN__GEMM_FEW_MC 32
 #define ATTN__GEMM_FEW_NC 64
 #define ATTN__GEMM_FEW_LITTLE 4    /* rows of small blocks, whose parts have as few terms as the others have columns */
@@ -2473,11 +2490,12 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
 #define ATTN__GEMM_FEW_PAD 16 /* reals between copied rows, which would else compete for one set of a cache */
 
 /* Products that are turned around: where w has so many times as many rows, else packing w costs less than it saves; and
-   rows of w in a block, few enough for threads to share. */
+   rows of w in a block, few enough for threads to share. (COLS 4: 1; 16: 48 x 512 x 512 0.5 to 0.9; MC 64: 0.95; 256:
+   1.04, but nothing is left to share.) */
 #define ATTN__GEMM_TURNED_COLS 8
 #define ATTN__GEMM_TURNED_MC 128
 
-/* Products with far rows. */
+/* Products with far rows. (Of the CPUs that have them, Zen 4, not measured one by one.) */
 #define ATTN__GEMM_FAR_STREAMS 8                    /* as many long rows as `dot` reads together for one of x */
 #define ATTN__GEMM_FAR_ROWS 8                       /* of x, at most */
 #define ATTN__GEMM_FAR_BYTES ((size_t)128 << 10)    /* of w, at least, for one row: streams take some lines to start; */
@@ -2487,11 +2505,13 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
 
 /* Where rows of K, or of w, have so many bytes, dot takes more of them together for one query: short ones come faster
    from memory if they are fewer (0.96 times the time at 512 bytes, from 2 KiB on 1.0 to 1.15 times). And parts of
-   longer rows of x: so much of several rows stays in the first-level cache. */
+   longer rows of x: so much of several rows stays in the first-level cache. (1024: 4 and 16 rows of x 0.95; 4096: 4
+   rows 1.1, 16 rows 0.94, one row of BF16 0.93.) */
 #define ATTN__LONG_ROW 2048
 
 /* A key tile, with its scores for a full query block, stays in the second-level cache. That of few rows is longer:
-   they read it at the speed of memory, which prefers to go on with K, or V, for a while. */
+   they read it at the speed of memory, which prefers to go on with K, or V, for a while. (TILE 64: 1; FEW 128: 0.95 to
+   1.05.) */
 #define ATTN__TILE_KEYS 128
 #define ATTN__FEW_KEYS 256
 #define ATTN__HALF_TILE (ATTN__TILE_KEYS / 2) /* masks are made of blocks that mostly have as many keys, or more */
