@@ -1000,9 +1000,10 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    changes bits, or breaks the promise.
 
    Which kernel: as many rows as one item, or text, has by itself decide, and the length of a sum, never the call:
-   attn__is_few (attention), attn__are_few (products). With ctx.batch_invariant all rows are few. Types and the length
-   of listed blocks decide about pairs (attn__ctx_products), options that change scores about where the scale is applied
-   (attn__choose_scale).
+   attn__is_few (attention), attn__are_few (products). With ctx.batch_invariant all rows are few, but for sums over
+   tokens or heads, whose length is the call's (attn__mean_weights, attn__weights_backward, attn__bias_backward and the
+   batch in attn__input_backward). Types and the length of listed blocks decide about pairs (attn__ctx_products),
+   options that change scores about where the scale is applied (attn__choose_scale).
    Products of many rows: a sum is two chains, of terms of even number and of the others (microkernel); parts of a sum
    have an even number of terms (attn__gemm_blocks) and keep both chains. So blocks, panels and turns do not matter.
    Products of few rows: a lane is a chain, then a tree adds the lanes (dot_terms, add_lanes); parts keep the lanes.
@@ -1018,15 +1019,18 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    right (attn__splits, attn__merge_split).
    An exponential is the same wherever it stands: rests of rows go through whole vectors too (softmax_exp, weights).
    Gradients: a product over a tile is finished before it is added; dq takes tiles, dk and dv query heads and blocks in
-   ascending order, so a cell waits for those above and to the left of it (attn__take_cell). Gradients of
-   attention never take dot; what is summed over heads or items at last is summed in double (attn__add_up).
+   ascending order, so a cell waits for those above and to the left of it (attn__take_cell); a bias that heads or items
+   share is summed by place, heads within items (attn__sum_place). Gradients of attention never take dot. What is summed
+   row by row and then over heads or items is so in double (attn__add_up, attn__sum_sink).
    Dropout: what happens to a weight follows from seed, item, head, query and key (attn__set_drop_rows, drop).
    Workers: each unit of work owns what it writes, so it does not matter who takes it (attn__take).
-   Compilers: no pass fuses or reorders what it is not told to: ATTN__AS_WRITTEN and optimize attributes in passes
-   without intrinsics; ATTN__PIN, ATTN__OPAQUE, attn__divide, attn__subtract where -ffast-math would.
+   Compilers: passes without intrinsics are compiled as written (ATTN__AS_WRITTEN); where -ffast-math would reorder,
+   ATTN__PIN, ATTN__OPAQUE, attn__divide, attn__subtract. With intrinsics a compiler may fuse MUL and ADD: one binary
+   does so alike in every lane and call, so bits may differ between builds, not between calls.
    Layout: rows that cannot be read where they lie are copied, element by element, and take the same kernels (load).
    Numbers: ATTN__TILE_KEYS, FEW_KEYS, FEW_CHAIN, FIRST_KEYS, FIRST_CHAIN, SPLITS, SPLIT_KEYS, GEMM_SHORT,
-   GEMM_FEW_SHORT, CHUNK (of a softmax), attn__tuned (few, few_rows) and ATTN__PAIRS_BEST change bits. */
+   GEMM_FEW_SHORT, CHUNK (of a softmax), SOFTMAX_SCALE_LEAST, attn__tuned (few, few_rows) and ATTN__PAIRS_BEST change
+   bits. Names without attn__ are kernels of section 9. */
 
 /* ==== 1. compiler, configuration, checked sizes ================================================================== */
 
@@ -2422,9 +2426,9 @@ ATTN__INLINE attn__few attn__few_from(const attn__few *few, size_t k)
    - attention, 4 heads x 256 and 2048 keys x 64 and 128: up to `few` rows, dot and weigh are 1.0 to 1.5 times as fast
      as tiles of gemm, with twice as many rows 0.7 to 1.0 times;
    - x w^T, 512 and 1024 columns and terms: with AVX-512, up to 24 rows dot is 1.0 to 1.2 times as fast as either way
-     of gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows 1.0 to 1.4 times; in double with either, 16 rows 0.8
-     to 1.0 times. VECTOR128 and plain C gain by dot at any number. Beyond it, up to `turned` rows gemm of w x^T is
-     faster. */
+     of gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows 1.0 to 1.4 times; in double with AVX-512, 16 rows 0.8
+     to 1.0 times, with AVX2 too, whose number was left as that of float. VECTOR128 and plain C gain by dot at any
+     number; 48 keeps them to one rule. Beyond it, up to `turned` rows gemm of w x^T is faster. NEON: not measured. */
 typedef struct attn__tuning {
     size_t few;      /* rows of an item and group */
     size_t few_rows; /* rows of x in x w^T, unless they are short: attn__are_few */
@@ -2517,7 +2521,8 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
 #define ATTN__HALF_TILE (ATTN__TILE_KEYS / 2) /* masks are made of blocks that mostly have as many keys, or more */
 
 /* Few rows add up the values of so many keys in one chain, and this to what they have. The chains begin at multiples of
-   this number, of the keys: whichever keys a row sees beside those that others see, its sums are the same. */
+   this number, of the keys: whichever keys a row sees beside those that others see, its sums are the same. (Neither
+   this nor HALF_TILE was measured one by one.) */
 #define ATTN__FEW_CHAIN 16
 
 /* -- tiles and kernels -- */
@@ -2663,7 +2668,8 @@ typedef struct attn__merge_rows {
 /* Terms. What products multiply is a term of a sum: a real. Or two: some CPUs multiply two pairs of BF16 and add both
    products to a float by one instruction. In a table for them a term is such a pair, in the place of a real, the first
    in the lower half; the last of an odd number has a zero beside it. Depths, steps and parts of sums count terms; sums
-   are reals in any case. Loaders make them; all else counts them. */
+   are reals in any case. Loaders make them; all else counts them, but for attn__copied_row, which finds a single value
+   in a panel of terms. */
 
 /* x[r][c] = in[r * rs + c * cs], for rows x cols elements of any type that computes in `real`: as reals, or as terms */
 typedef void attn__load_kernel(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs,
@@ -4418,7 +4424,7 @@ typedef struct attn__call { /* what was asked */
 /* Options that change scores one by one, after softcap. */
 enum attn__edit { ATTN__EDIT_BIAS = 1, ATTN__EDIT_ALIBI = 2, ATTN__EDIT_MOD = 4 };
 
-typedef struct attn__source {         /* what a cache (section 7) says about keys and values */
+typedef struct attn__source {         /* where keys and values are: what a cache says (section 7), and packed texts */
     int newest;                       /* whatever the causal rule, o = causal_offset, or keys - queries without it */
     const size_t *oldest;             /* [B] the oldest key still there; NULL = 0 */
     size_t capacity;                  /* key j is row j % capacity of k and v; SIZE_MAX outside of a cache */
@@ -4710,6 +4716,9 @@ static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t
        for its rows, what is prefetched besides    attn__tile_rows, attn__few_rows, attn__tile_scales
        for keys of it whose numbers follow         attn__next_numbers, attn__next_run: bias, ALiBi, score_mod, bounds,
        each other                                  mask and dropout depend on numbers
+
+   and those that store rows, or add what is not finite, for one row or key: attn__find_rows, attn__scale_at,
+   attn__place_of_key, attn__lacks_page.
 
    A tile is made of runs: keys whose numbers follow each other, and whose rows do so in memory. Of a tensor it is one;
    pages, rings and lists make more. Where tiles cannot leave out keys that are not listed, as each row has lists of its
@@ -10208,15 +10217,17 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    - section 1: if the compiler can build it (as ATTN__X86 says), and the header of its intrinsics;
    - section 4: ATTN__PASS_, which is the number of its attn_isa, and the #include of its pass; if the CPU has it
      (attn__detect, or attn__isas); rows of attn__tuned and attn__tables;
-   - here: NAME, TARGET (the function attribute), V, W (a power of 2, 16 at most), ROWS (of the register tile), and the
-     vocabulary, with an #undef for each word that other passes define otherwise. V is a complete type, of which there
-     are arrays. The vocabulary of VECTOR128 does for any processor that a compiler has vectors for.
+   - here: NAME, TARGET (the function attribute), V, W (16 at most) and ROWS (of the register tile), powers of 2, and
+     the vocabulary (FMS and REGISTER where it gains by them), with an #undef for each word that other passes define
+     otherwise. V is a complete type, of which there are arrays. The vocabulary of VECTOR128 does for any processor that
+     a compiler has vectors for.
    What a new element format defines:
    - its name: attn_dtype;
    - section 2: attn__size and attn__row_bytes (of a row), attn__alignment; in attn__is_dtype, which arguments may have
-     it; attn__has_scales; attn__load and attn__store of one element;
-   - here: its loader (a case of widen, so of load, dot and weigh: widens, OF_TYPE, READS) and its storer (narrows,
-     narrow); formats whose terms are not reals: load_rows, load_panel, to_terms, nonfinite_terms;
+     it; attn__is_float or attn__has_scales; attn__load and attn__store of one element;
+   - here: its loader (a case of widen, and one in each ladder that chooses it by type: widens, load, OF_TYPE, READS)
+     and its storer (narrows, narrow, and the ladder of store): the last case of a ladder is not the default of new
+     formats; formats whose terms are not reals: load_rows, load_panel, to_terms, nonfinite_terms;
    - section 7: attn__append_rows and a storer of its rows, where these have scales; attn_kv_cache_size.
    Strides count elements: a format of less than a byte needs attn__at, too, and attn__row_bytes wherever attn__size is
    multiplied by a number of elements.
@@ -10233,7 +10244,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    classify are made, may gain from other instructions.
    A pass with pairs extends another one: it has the vocabulary of that in float, and BASE(x), the name of its kernel
    x. DOT(a,b,c) = c + a b, where a and b are pairs; PAIR_UP(a,b), each real of a beside that of b, rounded to nearest
-   even. It has the part "pairs" below, terms, and in section 4 attn__kernels_for and attn__ctx_products.
+   even. It has ATTN__PAIRS, the part "pairs" below, element and term in its table, and in section 4 attn__kernels_for,
+   attn__ctx_products, attn__why_no_pairs and ATTN__PAIRS_BEST.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
