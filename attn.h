@@ -2428,7 +2428,7 @@ ATTN__INLINE attn__few attn__few_from(const attn__few *few, size_t k)
    - x w^T, 512 and 1024 columns and terms: with AVX-512, up to 24 rows dot is 1.0 to 1.2 times as fast as either way
      of gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows 1.0 to 1.4 times; in double with AVX-512, 16 rows 0.8
      to 1.0 times, with AVX2 too, whose number was left as that of float. VECTOR128 and plain C gain by dot at any
-     number; 48 keeps them to one rule. Beyond it, up to `turned` rows gemm of w x^T is faster. NEON: not measured. */
+     number, and have that of AVX2; so has NEON, unmeasured. Beyond it, up to `turned` rows gemm of w x^T is faster. */
 typedef struct attn__tuning {
     size_t few;      /* rows of an item and group */
     size_t few_rows; /* rows of x in x w^T, unless they are short: attn__are_few */
