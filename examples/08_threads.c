@@ -56,8 +56,9 @@ int main(void)
     attn_ctx ctx = show_ctx; /* all zero, but for where errors name their argument */
     attn_opts opts = {0};
     attn_status status;
-    size_t most = 0, bytes;
+    size_t most = 0;
     char text[2000];
+    attn_dry_run dry = {0, NULL, 0};
 
     opts.causal = ATTN_CAUSAL_UPPER_LEFT;
     show_random(attn_mat_of(queries, ATTN_F32, BATCH * HEADS, LENGTH * SIZE), 1, -1, 1);
@@ -93,27 +94,32 @@ int main(void)
     printf("tasks at most: %d\n", (int)most);
 
     show_title("4. In scratch memory of the program's own: nothing is allocated");
-    SHOW_TRY(attn_sdpa_scratch(&bytes, out, q, k, v, &opts, &ctx));
-    ctx.scratch = malloc(bytes);
-    ctx.scratch_size = bytes;
+    ctx.dry_run = &dry; /* the call is checked and planned, and tells how much it needs */
     SHOW_TRY(attn_sdpa(out, q, k, v, &opts, &ctx));
-    compare("as much as attn_sdpa_scratch says");
+    ctx.dry_run = NULL; /* else the next one would compute nothing either */
+    ctx.scratch = malloc(dry.scratch);
+    ctx.scratch_size = dry.scratch;
+    SHOW_TRY(attn_sdpa(out, q, k, v, &opts, &ctx));
+    compare("as much as a dry run tells");
     ctx.scratch_size = 1;
     status = attn_sdpa(out, q, k, v, &opts, &ctx);
     printf("a single byte: %s: %s; the output is %s\n", show_fault.argument, attn_status_string(status),
            again[0][0] == 0 && again[BATCH * HEADS - 1][LENGTH * SIZE - 1] == 0 ? "as it was" : "WRITTEN");
     free(ctx.scratch);
 
-    show_title("5. How it runs on this machine: what attn_sdpa_explain says, for one thread and for four");
+    show_title("5. How it runs on this machine: what a dry run says, for one thread and for four");
 #ifdef _OPENMP
     printf("OpenMP shares the loop out to %d threads\n", omp_get_max_threads());
 #endif
-    SHOW_TRY(attn_sdpa_explain(text, sizeof text, out, q, k, v, &opts, &show_ctx));
-    fputs(text, stdout);
+    dry.text = text;
+    dry.text_size = sizeof text;
     ctx = show_ctx;
+    ctx.dry_run = &dry;
+    SHOW_TRY(attn_sdpa(out, q, k, v, &opts, &ctx));
+    fputs(text, stdout);
     ctx.parallel.run = on_openmp;
     ctx.parallel.width = 4;
-    SHOW_TRY(attn_sdpa_explain(text, sizeof text, out, q, k, v, &opts, &ctx));
+    SHOW_TRY(attn_sdpa(out, q, k, v, &opts, &ctx));
     printf("\n%s", text);
     return show_done();
 }

@@ -42,16 +42,18 @@
 
 /* A ctx without options, but for where a call notes which argument is at fault. For one with options, begin with it. */
 static attn_fault show_fault;
-static const attn_ctx show_ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST, &show_fault, 0};
+static const attn_ctx show_ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST, &show_fault, 0, NULL};
 
 #define SHOW_TRY(call) show_try((show_forget(), call), #call)
 
 static inline void show_forget(void)
 {
     show_fault.argument = show_fault.other = NULL;
+    show_fault.text[0] = 0;
 }
 
-/* "attn_sdpa(out, q, k, v, NULL, &show_ctx): k: dimensions do not fit together", or "..: out, q: .." where two meet. */
+/* "attn_sdpa(out, q, k, v, &opts, &show_ctx): opts.mask: 3 heads, where 4 or 1 fit", or what the status says where the
+   call has no more to say of it; "..: out, q: .." where two meet. */
 static inline void show_try(attn_status status, const char *call)
 {
     if (status == ATTN_OK)
@@ -59,7 +61,7 @@ static inline void show_try(attn_status status, const char *call)
     fflush(stdout);
     fprintf(stderr, "%s: %s%s%s%s%s\n", call, show_fault.argument ? show_fault.argument : "",
             show_fault.other ? ", " : "", show_fault.other ? show_fault.other : "", show_fault.argument ? ": " : "",
-            attn_status_string(status));
+            show_fault.text[0] ? show_fault.text : attn_status_string(status));
     exit(1);
 }
 

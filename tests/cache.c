@@ -133,15 +133,6 @@ static attn_status attend(const kv_call *c, const attn_ctx *ctx)
                     : attn_kv_cache_attend(c->out, c->q, c->cache, c->opts, ctx);
 }
 
-static size_t scratch_of(const kv_call *c, const attn_ctx *ctx)
-{
-    size_t bytes = 0;
-    CHECK_STATUS(c->pages ? attn_kv_pages_scratch(&bytes, c->out, c->q, c->pages, c->opts, ctx)
-                          : attn_kv_cache_scratch(&bytes, c->out, c->q, c->cache, c->opts, ctx),
-                 ATTN_OK);
-    return bytes;
-}
-
 size_t kv_check_scratch(const kv_call *c, attn_isa isa, const size_t *widths, size_t *first, size_t count, int full,
                         int odd)
 {
@@ -154,10 +145,12 @@ size_t kv_check_scratch(const kv_call *c, attn_isa isa, const size_t *widths, si
         for (int threads = 0; threads < 2; threads++) {
             test_runner runner;
             attn_ctx ctx = plain;
+            attn_dry_run dry = {0};
             size_t bytes;
             long calls;
             ctx.parallel = threads ? test_threads(&runner, widths[w]) : test_serial_backwards(&runner, widths[w]);
-            bytes = scratch_of(c, &ctx);
+            CHECK_STATUS(attend(c, test_dry(&ctx, &dry)), ATTN_OK);
+            bytes = dry.scratch;
             first[w] = first[w] ? first[w] : bytes;
             CHECK(bytes == first[w]);
             test_scratch(&ctx, bytes, odd);

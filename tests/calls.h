@@ -58,20 +58,19 @@ length_table lengths_of(size_t B, size_t most);
 #define ARG_NAME(arg, name, role) name,
 #define ARG_ROLE(arg, name, role) role,
 
-/* ---- a function with its companions, and all that can be wrong with a call of it ---- */
+/* ---- a function, run and dry, and all that can be wrong with a call of it ---- */
 
-enum { CALL, SIZE, EXPLAIN, FORMS };        /* itself, how much scratch it needs, what it says of a call */
-extern const char *const form_names[FORMS]; /* what their names end in */
+enum { CALL, DRY, FORMS };
+extern const char *const form_names[FORMS]; /* what comes behind its name */
 enum { TEXT = 1024 };
 
 typedef struct subject {
     const char *name;
     const char *const *args; /* names of the arguments, in the order in which faults of one kind are named */
     int arg_count, faults;
-    int left;               /* the last argument of which two faults of a kind are named by the one further left */
-    int scratch, no_memory; /* the argument that SIZE does not look at; the fault that only CALL can meet */
-    size_t size;            /* of a call, as it is copied */
-    attn_status (*ask)(const void *call, int form, size_t *bytes, char *text, size_t size);
+    int left;    /* the last argument of which two faults of a kind are named by the one further left */
+    size_t size; /* of a call, as it is copied */
+    attn_status (*ask)(const void *call, attn_dry_run *dry); /* NULL: it is run */
 
     /* Does it; the status to expect, or ATTN_OK where the fault has no meaning. *names becomes the set of arguments of
        which an explanation names one; it is any where this stays 0. */

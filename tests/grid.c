@@ -335,47 +335,29 @@ int grid_same_item(const grid_call *one, const grid_call *all, size_t b, int whi
     return same_outputs(x, y, which);
 }
 
-const char *const grid_functions[GRID_FUNCTIONS] = {
-    "attn_sdpa",          "attn_sdpa_scratch",          "attn_sdpa_explain",
-    "attn_sdpa_backward", "attn_sdpa_backward_scratch", "attn_sdpa_backward_explain"};
+const char *const grid_functions[GRID_FUNCTIONS] = {"attn_sdpa", "attn_sdpa, dry", "attn_sdpa_backward",
+                                                    "attn_sdpa_backward, dry"};
 
-static const attn_ctx *context_of(const grid_call *c, const attn_ctx *ctx, attn_ctx *own)
+static attn_status call(const grid_call *c, int backward, const attn_ctx *ctx, attn_dry_run *dry)
 {
-    if (!c->batch_invariant)
-        return ctx;
-    *own = ctx ? *ctx : test_ctx(ATTN_ISA_BEST);
-    own->batch_invariant = 1;
-    return own;
+    attn_ctx own = ctx ? *ctx : test_ctx(ATTN_ISA_BEST);
+    own.batch_invariant |= c->batch_invariant;
+    ctx = test_dry(ctx || own.batch_invariant ? &own : NULL, dry);
+    if (backward)
+        return attn_sdpa_backward(&c->g, c->dout, c->q, c->k, c->v, c->out, c->o.lse, &c->o, ctx);
+    return attn_sdpa(c->out, c->q, c->k, c->v, &c->o, ctx);
 }
 
-static attn_status size_of(size_t *bytes, const grid_call *c, int which, const attn_ctx *ctx)
-{
-    if (which == GRID_BACKWARD)
-        return attn_sdpa_backward_scratch(bytes, &c->g, c->dout, c->q, c->k, c->v, c->out, c->o.lse, &c->o, ctx);
-    return attn_sdpa_scratch(bytes, c->out, c->q, c->k, c->v, &c->o, ctx);
-}
-
-/* Only a call itself may allocate: for the others the allocator fails. */
+/* Only a call itself may allocate: while it is run dry the allocator fails. */
 attn_status grid_ask(const grid_call *c, int function, const attn_ctx *ctx, char *text, size_t size)
 {
-    size_t bytes = 987654321;
-    int fails = test_memory_state.fail_all;
-    attn_status status = ATTN_OK;
-    attn_ctx own;
-    ctx = context_of(c, ctx, &own);
-    test_memory_state.fail_all |= function != GRID_SDPA && function != GRID_BACK;
-    switch (function) {
-    case GRID_SDPA: status = attn_sdpa(c->out, c->q, c->k, c->v, &c->o, ctx); break;
-    case GRID_EXPLAIN: status = attn_sdpa_explain(text, size, c->out, c->q, c->k, c->v, &c->o, ctx); break;
-    case GRID_BACK: status = attn_sdpa_backward(&c->g, c->dout, c->q, c->k, c->v, c->out, c->o.lse, &c->o, ctx); break;
-    case GRID_BACK_EXPLAIN:
-        status = attn_sdpa_backward_explain(text, size, &c->g, c->dout, c->q, c->k, c->v, c->out, c->o.lse, &c->o, ctx);
-        break;
-    default:
-        status = size_of(&bytes, c, function == GRID_SIZE ? GRID_FORWARD : GRID_BACKWARD, ctx);
-        CHECK((status == ATTN_OK) == (bytes != 987654321));
-    }
+    attn_dry_run dry = {987654321, text, size};
+    int fails = test_memory_state.fail_all, is_dry = function == GRID_DRY || function == GRID_BACK_DRY;
+    attn_status status;
+    test_memory_state.fail_all |= is_dry;
+    status = call(c, function >= GRID_BACK, ctx, is_dry ? &dry : NULL);
     test_memory_state.fail_all = fails;
+    CHECK((is_dry && status == ATTN_OK) == (dry.scratch != 987654321));
     return status;
 }
 
@@ -411,10 +393,9 @@ attn_ctx grid_context(attn_isa isa, int runner, size_t width, test_runner *r)
 
 size_t grid_scratch(const grid_call *c, int which, const attn_ctx *ctx)
 {
-    size_t bytes = SIZE_MAX;
-    attn_ctx own;
-    CHECK_STATUS(size_of(&bytes, c, which, context_of(c, ctx, &own)), ATTN_OK);
-    return bytes;
+    attn_dry_run dry = {SIZE_MAX, NULL, 0};
+    CHECK_STATUS(call(c, which == GRID_BACKWARD, ctx, &dry), ATTN_OK);
+    return dry.scratch;
 }
 
 int grid_run(const grid_call *c, int which, attn_isa isa, int runner, size_t width, int scratch)
@@ -504,12 +485,12 @@ void *grid_onto(const void *data)
 void grid_check_failure(const grid_wrong *s, int function, attn_status want, const grid_fault *fault)
 {
     char text[GRID_TEXT];
-    int explains = function == GRID_EXPLAIN || function == GRID_BACK_EXPLAIN, named = 0;
+    int named = 0;
     memset(text, 'x', sizeof text);
     test_memory_state.fail_all = s->no_memory;
     CHECK_STATUS(grid_ask(&s->c, function, &s->ctx, text, sizeof text), want);
     test_memory_state.fail_all = 0;
-    if (!explains || !CHECK(memchr(text, 0, sizeof text) != NULL))
+    if (function == GRID_SDPA || function == GRID_BACK || !CHECK(memchr(text, 0, sizeof text) != NULL))
         return;
     for (int n = 0; n < 2; n++)
         named |= fault->names[n] && grid_names(text, fault->names[n]);

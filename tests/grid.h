@@ -93,15 +93,15 @@ void grid_plain_grads(grid_call *c);
 int grid_both_ways(grid_call *c, attn_isa isa, int runner, size_t width, int scratch);
 int grid_same_both_ways(const grid_call *a, const grid_call *b);
 
-/* The functions that take such a call, for tests of statuses; *text[size] receives what an explanation says, the number
-   of bytes is thrown away. Names in grid_functions. */
-enum { GRID_SDPA, GRID_SIZE, GRID_EXPLAIN, GRID_BACK, GRID_BACK_SIZE, GRID_BACK_EXPLAIN, GRID_FUNCTIONS };
+/* The functions that take such a call, run and dry, for tests of statuses; text[size] receives what a dry run says, the
+   number of bytes is thrown away. Names in grid_functions. */
+enum { GRID_SDPA, GRID_DRY, GRID_BACK, GRID_BACK_DRY, GRID_FUNCTIONS };
 extern const char *const grid_functions[GRID_FUNCTIONS];
 attn_status grid_ask(const grid_call *c, int function, const attn_ctx *ctx, char *text, size_t size);
 
 int grid_names(const char *text, const char *name); /* does it stand there as a word, or with a member of it? */
 
-/* Something wrong done to a call that was right: the status, and what an explanation may name. */
+/* Something wrong done to a call that was right: the status, and what a dry run may name. */
 typedef struct grid_fault {
     const char *name;
     attn_status want;

@@ -167,6 +167,9 @@ real test_pairs_error(attn_isa isa, attn_dtype q, attn_dtype k, attn_dtype v, re
 
 attn_ctx test_ctx(attn_isa isa); /* with this, all else zero */
 
+/* ctx (NULL: all zero) with that dry run, until this is called again; ctx itself where there is none. */
+const attn_ctx *test_dry(const attn_ctx *ctx, attn_dry_run *dry);
+
 typedef struct test_runner {
     size_t width, calls, most;
 } test_runner;

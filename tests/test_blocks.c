@@ -463,7 +463,7 @@ static int are_few(const grid_call *c, attn_isa isa)
 {
     attn_ctx ctx = test_ctx(isa);
     char text[GRID_TEXT];
-    CHECK_STATUS(grid_ask(c, GRID_EXPLAIN, &ctx, text, sizeof text), ATTN_OK);
+    CHECK_STATUS(grid_ask(c, GRID_DRY, &ctx, text, sizeof text), ATTN_OK);
     return strstr(text, "terms of dot products lie on lanes") != NULL;
 }
 
@@ -702,7 +702,8 @@ static void run_cache(cache_call *c, const attn_kv_cache *cache, attn_isa isa, s
     test_runner runner;
     attn_ctx ctx = test_ctx(isa);
     attn_tensor outs[4];
-    size_t bytes = 0, B = c->q.batch, H = c->q.heads, Lq = c->q.len;
+    attn_dry_run dry = {0};
+    size_t B = c->q.batch, H = c->q.heads, Lq = c->q.len;
     memset(outs, 0, sizeof outs);
     outs[0] = c->out = test_tensor(ATTN_F32, B, H, Lq, cache->v.dim, T_BHLD);
     outs[1] = c->o.lse = test_tensor(ATTN_F32, B, H, Lq, 1, T_BHLD);
@@ -710,8 +711,8 @@ static void run_cache(cache_call *c, const attn_kv_cache *cache, attn_isa isa, s
     outs[3] = c->o.scores = test_tensor(ATTN_F32, B, H, Lq, Lk, T_BHLD);
     ctx.parallel = test_threads(&runner, width);
     if (scratch) {
-        CHECK_STATUS(attn_kv_cache_scratch(&bytes, c->out, c->q, cache, &c->o, &ctx), ATTN_OK);
-        test_scratch(&ctx, bytes, Lk % 2 == 1);
+        CHECK_STATUS(attn_kv_cache_attend(c->out, c->q, cache, &c->o, test_dry(&ctx, &dry)), ATTN_OK);
+        test_scratch(&ctx, dry.scratch, Lk % 2 == 1);
     }
     test_freeze();
     CHECK_STATUS(attn_kv_cache_attend(c->out, c->q, cache, &c->o, &ctx), ATTN_OK);
@@ -771,11 +772,12 @@ TEST(blocks_cache_scratch)
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 24; n++) {
             static const size_t tokens[] = {0, 1, 200, CAPACITY};
-            size_t Lq = n % 2 ? 1 : 40, most = tokens[n / 6], bytes = 0;
+            size_t Lq = n % 2 ? 1 : 40, most = tokens[n / 6];
             attn_tensor q = test_random_tensor(ATTN_F32, 1, 2, Lq, D, T_BHLD);
             attn_tensor out = test_tensor(ATTN_F32, 1, 2, Lq, D, T_BHLD);
             attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, most, D, T_BHLD);
             attn_ctx ctx = test_ctx(isa);
+            attn_dry_run dry = {0};
             attn_kv_cache cache = {0};
             attn_opts o;
             memset(&o, 0, sizeof o);
@@ -785,8 +787,8 @@ TEST(blocks_cache_scratch)
             o.scores = test_tensor(ATTN_F32, 1, 2, Lq, most, T_BHLD);
             o.scores_stage = (attn_stage)(n % 3);
             test_case("%s, %zu queries, %zu tokens, stage %d", attn_isa_string(isa), Lq, most, n % 3);
-            CHECK_STATUS(attn_kv_cache_scratch(&bytes, out, q, &cache, &o, &ctx), ATTN_OK);
-            test_scratch(&ctx, bytes, 1);
+            CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &o, test_dry(&ctx, &dry)), ATTN_OK);
+            test_scratch(&ctx, dry.scratch, 1);
             CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &o, &ctx), ATTN_OK);
             attn_kv_cache_free(&cache);
             test_release();
@@ -937,8 +939,7 @@ static attn_status inflict(grid_wrong *s, int fault, int function)
     enum { INDICES = SLISTS * SWIDTH };
     grid_call *c = &s->c;
     attn_blocks *l = &c->o.blocks;
-    int backward = function >= GRID_BACK, asks = function == GRID_SIZE || function == GRID_BACK_SIZE;
-    int plans = function != GRID_SDPA && function != GRID_BACK;
+    int backward = function >= GRID_BACK, is_dry = function == GRID_DRY || function == GRID_BACK_DRY;
     switch (fault) {
     case NO_INDEX: l->index = NULL; break;
     case NO_COUNT: l->count = NULL; break;
@@ -970,13 +971,11 @@ static attn_status inflict(grid_wrong *s, int fault, int function)
         return backward ? ATTN_OK : ATTN_ERR_ALIAS;
     case SCORES_ON_COUNT: c->o.scores.data = grid_onto(l->count); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
     case DQ_ON_INDEX: c->g.q.data = grid_onto(l->index); return backward ? ATTN_ERR_ALIAS : ATTN_OK;
-    case SCRATCH_ON_COUNT:
-        s->ctx.scratch = grid_onto(l->count), s->ctx.scratch_size = 8;
-        return asks ? ATTN_OK : ATTN_ERR_ALIAS;
+    case SCRATCH_ON_COUNT: s->ctx.scratch = grid_onto(l->count), s->ctx.scratch_size = 8; break;
     case SCRATCH_SHORT:
         s->ctx.scratch = s->scratch, s->ctx.scratch_size = s->needed[backward] - 1;
-        return asks ? ATTN_OK : ATTN_ERR_NOMEM;
-    default: s->no_memory = 1; return plans || s->needed[backward] < 1 << 15 ? ATTN_OK : ATTN_ERR_NOMEM;
+        return is_dry ? ATTN_OK : ATTN_ERR_NOMEM;
+    default: s->no_memory = 1; return is_dry || s->needed[backward] < 1 << 15 ? ATTN_OK : ATTN_ERR_NOMEM;
     }
     return faults[fault].want;
 }
@@ -1090,22 +1089,20 @@ TEST(blocks_status_elsewhere)
     attn_mha_weights w;
     attn_kv_cache cache;
     attn_opts o;
-    size_t bytes = 5;
     char text[GRID_TEXT];
+    attn_dry_run dry = {5, text, sizeof text};
     memset(&o, 0, sizeof o), memset(&w, 0, sizeof w);
     o.blocks = make_lists(2, 4, 2, 4, 3, KEYS, LIST_FULL, 1);
     CHECK_STATUS(attn_kv_cache_init(&cache, 2, 2, 20, 4, 4, ATTN_F32, 0, NULL, 0), ATTN_OK);
     CHECK_STATUS(attn_kv_cache_append(&cache, k, k, lens), ATTN_OK);
     CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &o, NULL), ATTN_OK);
-    CHECK_STATUS(attn_kv_cache_scratch(&bytes, out, q, &cache, &o, NULL), ATTN_OK);
-    CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &o, NULL), ATTN_OK);
-    bytes = 5;
+    CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &o, test_dry(NULL, &dry)), ATTN_OK);
+    dry.scratch = 5;
     o.blocks.index = with(o.blocks.index, 2 * 4 * 2 * 3, 1, 2);
     test_freeze();
     CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &o, NULL), ATTN_ERR_VALUE);
-    CHECK_STATUS(attn_kv_cache_scratch(&bytes, out, q, &cache, &o, NULL), ATTN_ERR_VALUE);
-    CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &o, NULL), ATTN_ERR_VALUE);
-    CHECK(grid_names(text, "opts.blocks") && bytes == 5);
+    CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &o, test_dry(NULL, &dry)), ATTN_ERR_VALUE);
+    CHECK(grid_names(text, "opts.blocks") && dry.scratch == 5);
     o.blocks.heads = 3;
     CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &o, NULL), ATTN_ERR_SHAPE);
     CHECK(test_wrote_nothing());
@@ -1121,7 +1118,6 @@ TEST(blocks_status_elsewhere)
     CHECK_STATUS(attn_mha(y, x, x, x, &w, &o, NULL), ATTN_ERR_SHAPE);
     o.blocks.heads = 2, o.blocks.index = with(o.blocks.index, 2 * 2 * 3 * 3, 0, 1);
     CHECK_STATUS(attn_mha(y, x, x, x, &w, &o, NULL), ATTN_ERR_VALUE);
-    CHECK_STATUS(attn_mha_scratch(&bytes, y, x, x, x, &w, &o, NULL), ATTN_ERR_VALUE);
-    CHECK_STATUS(attn_mha_explain(text, sizeof text, y, x, x, x, &w, &o, NULL), ATTN_ERR_VALUE);
-    CHECK(grid_names(text, "opts.blocks") && bytes == 5);
+    CHECK_STATUS(attn_mha(y, x, x, x, &w, &o, test_dry(NULL, &dry)), ATTN_ERR_VALUE);
+    CHECK(grid_names(text, "opts.blocks") && dry.scratch == 5);
 }

@@ -1286,9 +1286,9 @@ static void give_scratch(kv_question *a, const attn_kv_cache *cache, const model
 {
     kv_answer r = kv_blank(a, longest(m), m->s.Dv);
     attn_opts o = kv_with_outputs(a->opts, &r);
-    size_t bytes = 0;
-    CHECK_STATUS(attn_kv_cache_scratch(&bytes, r.out, a->q, cache, &o, &a->ctx), ATTN_OK);
-    test_scratch(&a->ctx, bytes, test_maybe());
+    attn_dry_run dry = {0};
+    CHECK_STATUS(attn_kv_cache_attend(r.out, a->q, cache, &o, test_dry(&a->ctx, &dry)), ATTN_OK);
+    test_scratch(&a->ctx, dry.scratch, test_maybe());
 }
 
 static void attend_at_random(const attn_kv_cache *cache, const model *m)
@@ -2121,7 +2121,7 @@ static attn_status inflict_attend(attend_call *c, int kind, const attn_kv_cache 
 /* A ring that has dropped tokens of item 0; every option is given. */
 static attend_call right_call(const attn_kv_cache *cache)
 {
-    size_t needed = 0;
+    attn_dry_run dry = {0};
     attend_call c;
     memset(&c, 0, sizeof c);
     c.cache = cache;
@@ -2137,9 +2137,9 @@ static attend_call right_call(const attn_kv_cache *cache)
     c.opts.scores = test_tensor(ATTN_F32, S_B, S_H, S_LQ, S_LK, T_BHLD);
     c.opts.q_lens = c.many;
     c.many[0] = c.many[1] = S_LQ;
-    CHECK_STATUS(attn_kv_cache_scratch(&needed, c.out, c.q, cache, &c.opts, &c.ctx), ATTN_OK);
-    c.ctx.scratch = test_block(needed);
-    c.ctx.scratch_size = needed;
+    CHECK_STATUS(attn_kv_cache_attend(c.out, c.q, cache, &c.opts, test_dry(&c.ctx, &dry)), ATTN_OK);
+    c.ctx.scratch = test_block(dry.scratch);
+    c.ctx.scratch_size = dry.scratch;
     return c;
 }
 
@@ -2164,8 +2164,8 @@ static void set_scene(struct scene *scene, attn_dtype dtype)
 static void attempt_attend(int f, int g, attn_status want)
 {
     for (int kind = 0; kind < 4; kind++) {
-        size_t bytes = 12345;
-        unsigned args = attend_faults[f].args | attend_faults[g].args;
+        char text[200] = "";
+        attn_dry_run dry = {12345, text, sizeof text};
         attn_kv_cache before = scenes[kind].cache, zero = {0};
         attend_call c = scenes[kind].right;
         attn_status status;
@@ -2179,16 +2179,11 @@ static void attempt_attend(int f, int g, attn_status want)
         status = attn_kv_cache_attend(c.out, c.q, c.cache, &c.opts, &c.ctx);
         test_memory_state.fail_all = 0;
         CHECK_STATUS(status, want);
-        if (!(args & A_SCRATCH) && f != SEES_DROPPED && g != SEES_DROPPED) {
-            status = attn_kv_cache_scratch(&bytes, c.out, c.q, c.cache, &c.opts, &c.ctx);
-            CHECK_STATUS(status, want);
+        if (want != ATTN_ERR_NOMEM) {
+            CHECK_STATUS(attn_kv_cache_attend(c.out, c.q, c.cache, &c.opts, test_dry(&c.ctx, &dry)), want);
+            CHECK(strstr(text, ": ") != NULL);
         }
-        if (!c.no_memory) {
-            char text[200] = "";
-            CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, c.out, c.q, c.cache, &c.opts, &c.ctx), want);
-            CHECK(strstr(text, attn_status_string(want)) != NULL);
-        }
-        CHECK(bytes == 12345 && test_wrote_nothing());
+        CHECK(dry.scratch == 12345 && test_wrote_nothing());
         CHECK(same_struct(&scenes[kind].cache, &before) && is_zero_struct(zero));
     }
 }
@@ -2201,7 +2196,7 @@ TEST(cache_status_attend)
     all_faults(attend_faults, ATTEND_FAULTS, attempt_attend);
 }
 
-/* The right call is right, so that faults are faults; and attn_kv_cache_scratch wants somewhere to write. */
+/* The right call is right, so that faults are faults. */
 TEST(cache_status_attend_right)
 {
     for (int kind = 0; kind < 4; kind++) {
@@ -2210,7 +2205,6 @@ TEST(cache_status_attend_right)
         set_scene(&scene, kinds[kind]);
         c = scene.right;
         c.opts.q_lens = c.many;
-        CHECK_STATUS(attn_kv_cache_scratch(NULL, c.out, c.q, &scene.cache, &c.opts, &c.ctx), ATTN_ERR_NULL);
         c.cache = &scene.cache;
         CHECK_STATUS(attn_kv_cache_attend(c.out, c.q, c.cache, &c.opts, &c.ctx), ATTN_OK);
         CHECK(!isnan(test_tensor_get(c.out, 1, 1, 1, 1)));
@@ -2260,43 +2254,41 @@ TEST(cache_explain)
                                 : way / 2 == 1 ? "terms of dot products lie on lanes: few rows, up to "
                                                : "terms of dot products lie on lanes: batch_invariant\n";
             shape s = {1, 1, 200, 8, 8, ATTN_F32, 0};
-            size_t empty, full, now, past = 250;
+            size_t past = 250;
             attn_kv_cache cache;
             attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, 150, 8, T_BHLD), q = attn_tensor_slice(k, 0, queries);
             attn_tensor out = test_tensor(ATTN_F32, 1, 1, queries, 8, T_BHLD);
             attn_opts opts = {0};
             attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             char text[600], bytes[32];
+            attn_dry_run dry = {0, text, sizeof text}, empty = {0}, now = {0};
             int in_place;
             ctx.batch_invariant = way / 2 == 2;
             s.dtype = kinds[kind];
             s.ring = ring;
             trying(s, "explain");
+            opts.window.on = ring, opts.window.left = 9;
             cache = new_cache(s);
-            CHECK_STATUS(attn_kv_cache_scratch(&empty, out, q, &cache, NULL, &ctx), ATTN_OK);
+            CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &opts, test_dry(&ctx, &empty)), ATTN_OK);
             CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
-            CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, &ctx), ATTN_OK);
+            CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, NULL, test_dry(&ctx, &dry)), ATTN_OK);
             CHECK(strstr(text, lanes) != NULL);
             in_place = few && (text[0] == 'a' || text[0] == 'n'); /* avx, neon: other passes widen narrow rows first */
             CHECK(strstr(text, reads[in_place ? 0 : kind]) != NULL && strstr(text, "anew") == NULL);
-            CHECK_STATUS(attn_sdpa_scratch(&now, out, q, k, k, NULL, &ctx), ATTN_OK);
-            snprintf(bytes, sizeof bytes, "scratch: %zu bytes", now);
+            CHECK_STATUS(attn_sdpa(out, q, k, k, NULL, test_dry(&ctx, &now)), ATTN_OK);
+            snprintf(bytes, sizeof bytes, "scratch: %zu bytes", now.scratch);
             CHECK(kind != 0 || strstr(text, bytes) != NULL);
             if (ring) {
                 CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
-                CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, &ctx), ATTN_ERR_VALUE);
+                CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, NULL, test_dry(&ctx, &dry)), ATTN_ERR_VALUE);
                 CHECK(strncmp(text, "cache.first: ", 13) == 0);
-                CHECK_STATUS(attn_kv_cache_scratch(&full, out, q, &cache, NULL, &ctx), ATTN_OK);
-                CHECK(full == empty);
-                opts.window.on = 1;
-                opts.window.left = 9;
-                CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, &ctx), ATTN_OK);
+                CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &opts, test_dry(&ctx, &dry)), ATTN_OK);
+                CHECK(dry.scratch == empty.scratch);
                 CHECK((strstr(text, "anew") != NULL) == (kind == 0 && !few));
             }
             opts.kv_lens = &past;
-            CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, &ctx), ATTN_ERR_VALUE);
+            CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &opts, test_dry(&ctx, &dry)), ATTN_ERR_VALUE);
             CHECK(strncmp(text, "opts.kv_lens: ", 14) == 0);
-            CHECK_STATUS(attn_kv_cache_explain(NULL, 1, out, q, &cache, NULL, &ctx), ATTN_ERR_NULL);
         }
 }
 
@@ -2399,7 +2391,7 @@ TEST(cache_no_memory)
 
 /* ---- scratch ---- */
 
-/* Exactly what attn_kv_cache_scratch says, between guards and at any alignment, is enough, now and when the items have
+/* Exactly what a dry run tells, between guards and at any alignment, is enough, now and when the items have
    grown; with every runner and width, and the bits stay the same. One byte less is too little. */
 TEST(cache_scratch)
 {
@@ -2444,7 +2436,8 @@ TEST(cache_scratch_grows)
         for (size_t width = 1; width < 6; width += 2) {
             shape s = {3, 2, 600, 9, 5, ATTN_F32, 0};
             test_runner runner;
-            size_t bytes = 0, now = 0;
+            attn_dry_run dry = {0};
+            size_t bytes = 0;
             kv_question a = {0};
             attn_kv_cache cache;
             model m;
@@ -2465,10 +2458,10 @@ TEST(cache_scratch_grows)
                 if (n == 0) /* no elements yet: it need not lie anywhere */
                     mask.data = o.weights.data = NULL;
                 o.mask = a.opts.mask = mask;
-                CHECK_STATUS(attn_kv_cache_scratch(&now, r.out, a.q, &cache, &o, &a.ctx), ATTN_OK);
+                CHECK_STATUS(attn_kv_cache_attend(r.out, a.q, &cache, &o, test_dry(&a.ctx, &dry)), ATTN_OK);
                 if (n == 0)
-                    test_scratch(&a.ctx, bytes = now, kind % 2);
-                CHECK(n == 0 || now <= bytes);
+                    test_scratch(&a.ctx, bytes = dry.scratch, kind % 2);
+                CHECK(dry.scratch <= bytes);
                 compare(&cache, &m, &a);
                 append(&cache, &m, (size_t)(n * 23), NULL);
             }
@@ -2481,7 +2474,8 @@ TEST(cache_scratch_grows)
 TEST(cache_zeroed)
 {
     attn_kv_cache zero = {0};
-    size_t from[1] = {0}, bytes = 12345;
+    size_t from[1] = {0};
+    attn_dry_run dry = {12345, NULL, 0};
     attn_tensor t = test_random_tensor(ATTN_F32, 1, 1, 1, 1, T_BHLD), out = test_tensor(ATTN_F32, 1, 1, 1, 1, T_BHLD);
     test_case("a cache of zeros");
     test_freeze();
@@ -2489,9 +2483,9 @@ TEST(cache_zeroed)
     CHECK_STATUS(attn_kv_cache_truncate(&zero, 0, 0), ATTN_ERR_NULL);
     CHECK_STATUS(attn_kv_cache_reorder(&zero, from), ATTN_ERR_NULL);
     CHECK_STATUS(attn_kv_cache_attend(out, t, &zero, NULL, NULL), ATTN_ERR_NULL);
-    CHECK_STATUS(attn_kv_cache_scratch(&bytes, out, t, &zero, NULL, NULL), ATTN_ERR_NULL);
+    CHECK_STATUS(attn_kv_cache_attend(out, t, &zero, NULL, test_dry(NULL, &dry)), ATTN_ERR_NULL);
     attn_kv_cache_free(&zero);
-    CHECK(is_zero_struct(zero) && bytes == 12345 && test_wrote_nothing());
+    CHECK(is_zero_struct(zero) && dry.scratch == 12345 && test_wrote_nothing());
 }
 
 /* Numbers that let libm complain, an allocator that does, right calls and wrong ones. */
@@ -2507,6 +2501,7 @@ TEST(cache_errno)
             attn_tensor k = test_random_tensor(ATTN_F64, 1, 1, 290, 200, T_BHLD),
                         v = test_random_tensor(ATTN_F64, 1, 1, 290, 150, T_BHLD);
             size_t from[1] = {0}, bytes;
+            attn_dry_run dry = {0};
             attn_opts opts = {0};
             attn_kv_cache cache;
             s.dtype = kinds[kind % 4];
@@ -2528,7 +2523,7 @@ TEST(cache_errno)
             KEEPS_ERRNO(attn_kv_cache_reorder(&cache, from), ATTN_OK);
             KEEPS_ERRNO(attn_kv_cache_truncate(&cache, 0, 280), ATTN_OK);
             KEEPS_ERRNO(attn_kv_cache_truncate(&cache, 1, 280), ATTN_ERR_VALUE);
-            KEEPS_ERRNO(attn_kv_cache_scratch(&bytes, out, q, &cache, &opts, &ctx), ATTN_OK);
+            KEEPS_ERRNO(attn_kv_cache_attend(out, q, &cache, &opts, test_dry(&ctx, &dry)), ATTN_OK);
             KEEPS_ERRNO(attn_kv_cache_attend(out, q, &cache, &opts, &ctx), ATTN_OK);
             test_memory_state.fail_all = 1;
             KEEPS_ERRNO(attn_kv_cache_attend(out, q, &cache, &opts, &ctx), ATTN_ERR_NOMEM);

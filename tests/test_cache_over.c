@@ -344,39 +344,38 @@ static int is_fault(attn_fault fault, const char *argument, const char *other)
            (other ? fault.other && strcmp(fault.other, other) == 0 : !fault.other);
 }
 
-/* The call is refused for this argument; so are its explanation and, where that is asked for, its scratch. */
+/* The call is refused for this argument, run or dry; the latter has no need of memory and data. */
 static void refuses(const attn_kv_cache *cache, const grid_call *c, const attn_ctx *ctx, attn_status want,
-                    const char *argument, const char *other, int scratch)
+                    const char *argument, const char *other)
 {
-    attn_fault fault = {"nothing", "nothing"};
-    attn_ctx named = *ctx;
-    size_t bytes = 12345, length = strlen(argument);
+    size_t length = strlen(argument);
     char text[200] = "";
-    named.fault = &fault;
+    attn_dry_run dry = {12345, text, sizeof text};
     test_freeze();
-    CHECK_STATUS(attn_kv_cache_attend(c->out, c->q, cache, &c->o, &named), want);
-    if (!CHECK(is_fault(fault, argument, other)))
-        printf("    at fault: %s, %s\n", fault.argument, fault.other ? fault.other : "no other");
-    fault.argument = "nothing";
-    CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, c->out, c->q, cache, &c->o, &named), want);
-    CHECK(is_fault(fault, argument, other));
-    CHECK(strncmp(text, argument, length) == 0 && text[length] == (other ? ',' : ':'));
-    CHECK(!other || grid_names(text, other));
-    fault.argument = fault.other = "nothing";
-    CHECK_STATUS(attn_kv_cache_scratch(&bytes, c->out, c->q, cache, &c->o, &named), scratch ? want : ATTN_OK);
-    CHECK(is_fault(fault, scratch ? argument : "nothing", scratch ? other : "nothing"));
-    CHECK((bytes == 12345) == scratch && test_wrote_nothing());
+    for (int is_dry = 0; is_dry < 2; is_dry++) {
+        attn_fault fault = {"nothing", "nothing", ""};
+        attn_ctx named = *test_dry(ctx, is_dry ? &dry : NULL);
+        named.fault = &fault;
+        if (is_dry && (want == ATTN_ERR_NOMEM || (cache && cache->k.dim && !(cache->k.data && cache->v.data))))
+            continue;
+        CHECK_STATUS(attn_kv_cache_attend(c->out, c->q, cache, &c->o, &named), want);
+        if (!CHECK(is_fault(fault, argument, other)))
+            printf("    at fault: %s, %s\n", fault.argument, fault.other ? fault.other : "no other");
+        CHECK(!is_dry || (strncmp(text, argument, length) == 0 && text[length] == (other ? ',' : ':')));
+        CHECK(!is_dry || !other || grid_names(text, other));
+    }
+    CHECK(dry.scratch == 12345 && test_wrote_nothing());
 }
 
 /* Asks the cache, and compares with attn_sdpa, with a cache of attn_kv_cache_init, and with pages. */
 static void compare(const pair *p, const question *a)
 {
-    attn_fault fault = {"nothing", "nothing"};
+    attn_fault fault = {"nothing", "nothing", ""};
     attn_ctx ctx = a->ctx;
     attn_tensor outs[GRID_OUTPUTS];
     grid_call want, got;
     if (sees_lost(&p->over, &a->c)) {
-        refuses(&p->over, &a->c, &ctx, ATTN_ERR_VALUE, "cache.first", NULL, 0);
+        refuses(&p->over, &a->c, &ctx, ATTN_ERR_VALUE, "cache.first", NULL);
         return;
     }
     want = by_sdpa(p, a, &ctx);
@@ -1218,12 +1217,12 @@ TEST(cache_offset_rules)
     }
     a.c.o.causal = ATTN_CAUSAL_OFFSET;
     a.c.o.causal_offset = NULL;
-    refuses(&p.over, &a.c, &ctx, ATTN_ERR_NULL, "opts.causal_offset", NULL, 1);
-    refuses(&p.made[K], &a.c, &ctx, ATTN_ERR_NULL, "opts.causal_offset", NULL, 1);
+    refuses(&p.over, &a.c, &ctx, ATTN_ERR_NULL, "opts.causal_offset", NULL);
+    refuses(&p.made[K], &a.c, &ctx, ATTN_ERR_NULL, "opts.causal_offset", NULL);
     a.c.o.causal_offset = (const ptrdiff_t *)(const void *)((const char *)a.offsets + 1);
-    refuses(&p.over, &a.c, &ctx, ATTN_ERR_VALUE, "opts.causal_offset", NULL, 1);
+    refuses(&p.over, &a.c, &ctx, ATTN_ERR_VALUE, "opts.causal_offset", NULL);
     a.c.o.causal = ATTN_CAUSAL_NONE;
-    refuses(&p.over, &a.c, &ctx, ATTN_ERR_VALUE, "opts.causal_offset", NULL, 1);
+    refuses(&p.over, &a.c, &ctx, ATTN_ERR_VALUE, "opts.causal_offset", NULL);
 }
 
 /* A text that is in the cache already, read once more from its middle: what its queries saw when they were the newest.
@@ -1507,26 +1506,26 @@ TEST(cache_wide_status)
             if (fits)
                 CHECK_STATUS(attn_kv_cache_attend(c.out, c.q, &p.over, &c.o, NULL), ATTN_OK);
             else
-                refuses(&p.over, &c, &ctx, ATTN_ERR_SHAPE, "opts.mask", NULL, 1);
+                refuses(&p.over, &c, &ctx, ATTN_ERR_SHAPE, "opts.mask", NULL);
             c = a.c;
             c.o.bias = test_random_tensor(ATTN_F32, 1, 1, 1, width, T_BHLD);
             if (fits)
                 CHECK_STATUS(attn_kv_cache_attend(c.out, c.q, &p.over, &c.o, NULL), ATTN_OK);
             else
-                refuses(&p.over, &c, &ctx, ATTN_ERR_SHAPE, "opts.bias", NULL, 1);
+                refuses(&p.over, &c, &ctx, ATTN_ERR_SHAPE, "opts.bias", NULL);
             c = a.c;
             c.o.weights = test_tensor(ATTN_F32, 1, 1, 1, width, T_BHLD);
-            refuses(&p.over, &c, &ctx, ATTN_ERR_SHAPE, "opts.weights", NULL, 1);
+            refuses(&p.over, &c, &ctx, ATTN_ERR_SHAPE, "opts.weights", NULL);
             c = a.c;
             c.o.scores = test_tensor(ATTN_F32, 1, 1, 1, width, T_BHLD);
-            refuses(&p.over, &c, &ctx, ATTN_ERR_SHAPE, "opts.scores", NULL, 1);
+            refuses(&p.over, &c, &ctx, ATTN_ERR_SHAPE, "opts.scores", NULL);
         }
         if (!ring) { /* pages, in all of which there is as much room */
             uint32_t table[12];
             size_t lens[1];
             attn_kv_pages pages = paged(&p, table, lens);
             grid_call c = a.c;
-            attn_fault fault = {"nothing", "nothing"};
+            attn_fault fault = {"nothing", "nothing", ""};
             ctx.fault = &fault;
             for (size_t n = 0; n < COUNT(widths); n++) {
                 c.o.mask = test_random_tensor(ATTN_BOOL, 1, 1, 1, widths[n], T_BHLD);
@@ -1611,7 +1610,7 @@ TEST(cache_lost_hidden)
             a.c.o.bias = test_tensor(ATTN_F32, 1, 1, 1, 50, T_BHLD);
             test_fill_tensor(a.c.o.bias, -HUGE_VAL);
             a.c.o.mask = none;
-            refuses(&ring.over, &a.c, &a.ctx, ATTN_ERR_VALUE, "cache.first", NULL, 0);
+            refuses(&ring.over, &a.c, &a.ctx, ATTN_ERR_VALUE, "cache.first", NULL);
             a.c.o.mask = mask, a.c.o.bias = none;
             memcpy(a.q_lens, some, sizeof some);
             a.c.o.q_lens = a.q_lens;
@@ -1648,7 +1647,7 @@ TEST(cache_lost_shown_once)
         CHECK_STATUS(attn_kv_cache_attend(a.c.out, a.c.q, &p.over, &a.c.o, NULL), ATTN_OK);
         *(unsigned char *)test_tensor_at(a.c.o.mask, b, h, i, j) = (unsigned char)(1 + test_below(255));
         CHECK(sees_lost(&p.over, &a.c));
-        refuses(&p.over, &a.c, &ctx, ATTN_ERR_VALUE, "cache.first", NULL, 0);
+        refuses(&p.over, &a.c, &ctx, ATTN_ERR_VALUE, "cache.first", NULL);
         switch (n % 4) {
         case 0: /* by the window */
             a.c.o.window.on = 1, a.c.o.window.right = -1;
@@ -1674,7 +1673,7 @@ TEST(cache_lost_shown_once)
         if (want == ATTN_OK)
             compare(&p, &a);
         else
-            refuses(&p.over, &a.c, &ctx, want, "cache.first", NULL, 0);
+            refuses(&p.over, &a.c, &ctx, want, "cache.first", NULL);
     }
 }
 
@@ -1700,7 +1699,7 @@ TEST(cache_lost_broadcast)
             test_case("mask %zu x %zu x %zu x %zu, shown %d", B, H, Lq, Lk, shown);
             CHECK(sees_lost(&p.over, &a.c) == shown);
             if (shown)
-                refuses(&p.over, &a.c, &ctx, ATTN_ERR_VALUE, "cache.first", NULL, 0);
+                refuses(&p.over, &a.c, &ctx, ATTN_ERR_VALUE, "cache.first", NULL);
             else
                 compare(&p, &a);
             test_release();
@@ -1883,7 +1882,7 @@ TEST(cache_over_status_lengths)
             CHECK_STATUS(attn_kv_cache_copy(&cache, 1, 0, 1), ATTN_ERR_VALUE);
             CHECK_STATUS(attn_kv_cache_row(out, &cache, b, 0, 1), ATTN_ERR_VALUE);
             CHECK(test_wrote_nothing() && !made.lens);
-            refuses(&cache, &c, &ctx, ATTN_ERR_VALUE, cases[n].name, NULL, 1);
+            refuses(&cache, &c, &ctx, ATTN_ERR_VALUE, cases[n].name, NULL);
             lens[b] = 2, first[b] = 0; /* it can be repaired */
             CHECK_STATUS(attn_kv_cache_attend(c.out, c.q, &cache, &c.o, NULL), ATTN_OK);
         }
@@ -1932,57 +1931,56 @@ TEST(cache_fault_names)
         right.q = test_random_tensor(ATTN_F32, B, 2, LQ, D, T_BHLD);
         want_outputs(&right, &cache, WANTS_ALL);
         test_case("%s", test_dtype_name(cache.k.dtype));
-#define REFUSES(change, want, argument, met, scratch_too)                                                              \
+#define REFUSES(change, want, argument, met)                                                                           \
     do {                                                                                                               \
         c = right, bad = cache, other = ctx;                                                                           \
         change;                                                                                                        \
         test_case("%s: %s", test_dtype_name(cache.k.dtype), #change);                                                  \
-        refuses(&bad, &c, &other, want, argument, met, scratch_too);                                                   \
+        refuses(&bad, &c, &other, want, argument, met);                                                                \
     } while (0)
-        refuses(NULL, &right, &ctx, ATTN_ERR_NULL, "cache", NULL, 1);
-        refuses(&zero, &right, &ctx, ATTN_ERR_NULL, "cache", NULL, 1);
-        REFUSES(bad.k.data = NULL, ATTN_ERR_NULL, "cache.k", NULL, 1);
-        REFUSES(bad.v.data = NULL, ATTN_ERR_NULL, "cache.v", NULL, 1);
-        REFUSES(bad.k.dtype = ATTN_BOOL, ATTN_ERR_DTYPE, "cache.k", NULL, 1);
-        REFUSES(bad.v.dtype = (attn_dtype)77, ATTN_ERR_DTYPE, "cache.v", NULL, 1);
-        REFUSES(bad.v.len--, ATTN_ERR_SHAPE, "cache.v", NULL, 1);
-        REFUSES(bad.k.len_stride = PTRDIFF_MAX, ATTN_ERR_OVERFLOW, "cache.k", NULL, 1);
-        REFUSES(bad.v.head_stride = bad.v.len_stride = PTRDIFF_MIN, ATTN_ERR_OVERFLOW, "cache.v", NULL, 1);
+        refuses(NULL, &right, &ctx, ATTN_ERR_NULL, "cache", NULL);
+        refuses(&zero, &right, &ctx, ATTN_ERR_NULL, "cache", NULL);
+        REFUSES(bad.k.data = NULL, ATTN_ERR_NULL, "cache.k", NULL);
+        REFUSES(bad.v.data = NULL, ATTN_ERR_NULL, "cache.v", NULL);
+        REFUSES(bad.k.dtype = ATTN_BOOL, ATTN_ERR_DTYPE, "cache.k", NULL);
+        REFUSES(bad.v.dtype = (attn_dtype)77, ATTN_ERR_DTYPE, "cache.v", NULL);
+        REFUSES(bad.v.len--, ATTN_ERR_SHAPE, "cache.v", NULL);
+        REFUSES(bad.k.len_stride = PTRDIFF_MAX, ATTN_ERR_OVERFLOW, "cache.k", NULL);
+        REFUSES(bad.v.head_stride = bad.v.len_stride = PTRDIFF_MIN, ATTN_ERR_OVERFLOW, "cache.v", NULL);
         REFUSES((bad.lens = (size_t *)(void *)((char *)bad.lens + 1), c.o.weights = c.o.scores = none), ATTN_ERR_VALUE,
-                "cache.lens", NULL, 1); /* these lengths say how many columns they have */
+                "cache.lens", NULL); /* these lengths say how many columns they have */
         REFUSES((bad.first = (size_t *)(void *)((char *)bad.first + 1), c.o.weights = c.o.scores = none),
-                ATTN_ERR_VALUE, "cache.first", NULL, 1);
+                ATTN_ERR_VALUE, "cache.first", NULL);
         if (n) {
-            REFUSES(bad.k_scales = NULL, ATTN_ERR_NULL, "cache.k_scales", NULL, 1);
-            REFUSES(bad.v_scales = NULL, ATTN_ERR_NULL, "cache.v_scales", NULL, 1);
-            REFUSES(bad.v_scales = (float *)(void *)((char *)bad.v_scales + 2), ATTN_ERR_VALUE, "cache.v_scales", NULL,
-                    1);
-            REFUSES(c.o.lse.data = cache.k_scales, ATTN_ERR_ALIAS, "opts.lse", "cache.k_scales", 1);
-            REFUSES(c.o.lse.data = cache.v_scales, ATTN_ERR_ALIAS, "opts.lse", "cache.v_scales", 1);
+            REFUSES(bad.k_scales = NULL, ATTN_ERR_NULL, "cache.k_scales", NULL);
+            REFUSES(bad.v_scales = NULL, ATTN_ERR_NULL, "cache.v_scales", NULL);
+            REFUSES(bad.v_scales = (float *)(void *)((char *)bad.v_scales + 2), ATTN_ERR_VALUE, "cache.v_scales", NULL);
+            REFUSES(c.o.lse.data = cache.k_scales, ATTN_ERR_ALIAS, "opts.lse", "cache.k_scales");
+            REFUSES(c.o.lse.data = cache.v_scales, ATTN_ERR_ALIAS, "opts.lse", "cache.v_scales");
         } else {
-            REFUSES(bad.k.data = (char *)bad.k.data + 1, ATTN_ERR_VALUE, "cache.k", NULL, 1);
-            REFUSES(bad.v.data = (char *)bad.v.data + 2, ATTN_ERR_VALUE, "cache.v", NULL, 1);
+            REFUSES(bad.k.data = (char *)bad.k.data + 1, ATTN_ERR_VALUE, "cache.k", NULL);
+            REFUSES(bad.v.data = (char *)bad.v.data + 2, ATTN_ERR_VALUE, "cache.v", NULL);
         }
-        REFUSES(c.out = none, ATTN_ERR_NULL, "out", NULL, 1);
-        REFUSES(c.q = none, ATTN_ERR_NULL, "q", NULL, 1);
-        REFUSES(c.q.dtype = ATTN_I8, ATTN_ERR_DTYPE, "q", NULL, 1);
-        REFUSES(c.out.dtype = ATTN_F64, ATTN_ERR_DTYPE, "out", NULL, 1);
-        REFUSES(c.out.len--, ATTN_ERR_SHAPE, "out", NULL, 1);
-        REFUSES(c.o.weights.dim--, ATTN_ERR_SHAPE, "opts.weights", NULL, 1);
-        REFUSES(c.o.kv_lens = valid, ATTN_ERR_VALUE, "opts.kv_lens", NULL, 1);
-        REFUSES(c.o.dropout.p = 0.5, ATTN_ERR_VALUE, "opts.dropout", NULL, 1);
-        REFUSES(c.o.sequences = 1, ATTN_ERR_VALUE, "opts.sequences", NULL, 1);
-        REFUSES(c.o.causal = (attn_causal)4, ATTN_ERR_VALUE, "opts.causal", NULL, 1);
-        REFUSES(other.scratch_size = 9, ATTN_ERR_NULL, "ctx.scratch", NULL, 0);
-        REFUSES((other.scratch = scratch, other.scratch_size = 1), ATTN_ERR_NOMEM, "ctx.scratch", NULL, 0);
+        REFUSES(c.out = none, ATTN_ERR_NULL, "out", NULL);
+        REFUSES(c.q = none, ATTN_ERR_NULL, "q", NULL);
+        REFUSES(c.q.dtype = ATTN_I8, ATTN_ERR_DTYPE, "q", NULL);
+        REFUSES(c.out.dtype = ATTN_F64, ATTN_ERR_DTYPE, "out", NULL);
+        REFUSES(c.out.len--, ATTN_ERR_SHAPE, "out", NULL);
+        REFUSES(c.o.weights.dim--, ATTN_ERR_SHAPE, "opts.weights", NULL);
+        REFUSES(c.o.kv_lens = valid, ATTN_ERR_VALUE, "opts.kv_lens", NULL);
+        REFUSES(c.o.dropout.p = 0.5, ATTN_ERR_VALUE, "opts.dropout", NULL);
+        REFUSES(c.o.sequences = 1, ATTN_ERR_VALUE, "opts.sequences", NULL);
+        REFUSES(c.o.causal = (attn_causal)4, ATTN_ERR_VALUE, "opts.causal", NULL);
+        REFUSES(other.scratch_size = 9, ATTN_ERR_NULL, "ctx.scratch", NULL);
+        REFUSES((other.scratch = scratch, other.scratch_size = 1), ATTN_ERR_NOMEM, "ctx.scratch", NULL);
         askew = attn_tensor_of((void *)(((uintptr_t)cache.k.data + 7) / 8 * 8), ATTN_F32, B, 2, LQ, 1, 1, 2, 4, 1);
-        REFUSES(c.o.lse = askew, ATTN_ERR_ALIAS, "opts.lse", "cache.k", 1);
+        REFUSES(c.o.lse = askew, ATTN_ERR_ALIAS, "opts.lse", "cache.k");
         askew.data = (void *)(((uintptr_t)cache.v.data + 7) / 8 * 8);
-        REFUSES(c.o.lse = askew, ATTN_ERR_ALIAS, "opts.lse", "cache.v", 1);
-        REFUSES(c.o.lse.data = cache.lens, ATTN_ERR_ALIAS, "opts.lse", "cache.lens", 1);
-        REFUSES(c.o.lse.data = cache.first, ATTN_ERR_ALIAS, "opts.lse", "cache.first", 1);
-        REFUSES(c.out.data = c.q.data, ATTN_ERR_ALIAS, "out", "q", 1);
-        REFUSES(c.out.len_stride = 0, ATTN_ERR_ALIAS, "out", NULL, 1);
+        REFUSES(c.o.lse = askew, ATTN_ERR_ALIAS, "opts.lse", "cache.v");
+        REFUSES(c.o.lse.data = cache.lens, ATTN_ERR_ALIAS, "opts.lse", "cache.lens");
+        REFUSES(c.o.lse.data = cache.first, ATTN_ERR_ALIAS, "opts.lse", "cache.first");
+        REFUSES(c.out.data = c.q.data, ATTN_ERR_ALIAS, "out", "q");
+        REFUSES(c.out.len_stride = 0, ATTN_ERR_ALIAS, "out", NULL);
 #undef REFUSES
         CHECK_STATUS(attn_kv_cache_attend(right.out, right.q, &cache, &right.o, &ctx), ATTN_OK);
         test_release();

@@ -177,7 +177,7 @@ static void check_problem(problem *p)
     attn_tensor lse_whole, whole = whole_weights(p, &lse_whole), lse = rows(p), shown = pairs(p, p->compute, T_BHLD);
     attn_tensor alone = test_tensor_like(p->out, T_BHLD), narrow = pairs(p, ATTN_F16, T_TURNED);
     attn_ctx ctx = p->ctx;
-    size_t bytes = 0;
+    attn_dry_run dry = {0};
     opts.lse = lse;
     opts.weights = shown;
     CHECK_STATUS(attn_sdpa(p->out, p->q, p->k, p->v, &opts, &p->ctx), ATTN_OK);
@@ -186,8 +186,8 @@ static void check_problem(problem *p)
     check_out(p, p->out, shown);
     opts = p->opts; /* neither other outputs nor threads nor scratch change a bit; the last is enough */
     ctx.parallel = test_serial_backwards(&runner, 3);
-    CHECK_STATUS(attn_sdpa_scratch(&bytes, alone, p->q, p->k, p->v, &opts, &ctx), ATTN_OK);
-    test_scratch(&ctx, bytes, 1);
+    CHECK_STATUS(attn_sdpa(alone, p->q, p->k, p->v, &opts, test_dry(&ctx, &dry)), ATTN_OK);
+    test_scratch(&ctx, dry.scratch, 1);
     CHECK_STATUS(attn_sdpa(alone, p->q, p->k, p->v, &opts, &ctx), ATTN_OK);
     CHECK(test_same_tensor_bits(alone, test_tensor_like(p->out, T_BHLD)));
     opts.weights = narrow;
@@ -236,25 +236,23 @@ TEST(dropout_none)
             problem p;
             attn_tensor out, weights;
             char text[2][2000];
-            size_t bytes[2];
+            attn_dry_run dry[2] = {{0, text[0], 2000}, {0, text[1], 2000}};
             make(&p, isa, ATTN_F32, shapes[n], PLAIN, T_BHLD);
             test_case("%s, shape %d", attn_isa_string(isa), (int)n);
             out = test_tensor_like(p.out, T_BHLD);
             weights = pairs(&p, ATTN_F32, T_BHLD);
             p.opts.weights = pairs(&p, ATTN_F32, T_BHLD);
             CHECK_STATUS(attn_sdpa(p.out, p.q, p.k, p.v, &p.opts, &p.ctx), ATTN_OK);
-            CHECK_STATUS(attn_sdpa_scratch(&bytes[0], p.out, p.q, p.k, p.v, &p.opts, &p.ctx), ATTN_OK);
-            CHECK_STATUS(attn_sdpa_explain(text[0], 2000, p.out, p.q, p.k, p.v, &p.opts, &p.ctx), ATTN_OK);
+            CHECK_STATUS(attn_sdpa(p.out, p.q, p.k, p.v, &p.opts, test_dry(&p.ctx, &dry[0])), ATTN_OK);
             p.opts.dropout.seed = 12345;
-            CHECK_STATUS(attn_sdpa_scratch(&bytes[1], p.out, p.q, p.k, p.v, &p.opts, &p.ctx), ATTN_OK);
-            CHECK_STATUS(attn_sdpa_explain(text[1], 2000, p.out, p.q, p.k, p.v, &p.opts, &p.ctx), ATTN_OK);
-            CHECK(bytes[0] == bytes[1] && !strcmp(text[0], text[1]) && !strstr(text[0], "dropout:"));
+            CHECK_STATUS(attn_sdpa(p.out, p.q, p.k, p.v, &p.opts, test_dry(&p.ctx, &dry[1])), ATTN_OK);
+            CHECK(dry[0].scratch == dry[1].scratch && !strcmp(text[0], text[1]) && !strstr(text[0], "dropout:"));
             attn_tensor first = p.opts.weights;
             p.opts.weights = weights;
             CHECK_STATUS(attn_sdpa(out, p.q, p.k, p.v, &p.opts, &p.ctx), ATTN_OK);
             CHECK(test_same_tensor_bits(out, p.out) && test_same_tensor_bits(weights, first));
             p.opts.dropout.p = 0.5;
-            CHECK_STATUS(attn_sdpa_explain(text[1], 2000, p.out, p.q, p.k, p.v, &p.opts, &p.ctx), ATTN_OK);
+            CHECK_STATUS(attn_sdpa(p.out, p.q, p.k, p.v, &p.opts, test_dry(&p.ctx, &dry[1])), ATTN_OK);
             CHECK(strstr(text[1], "dropout:"));
             CHECK(!strstr(text[1], "queries lie on the lanes") == !strstr(text[0], "queries lie on the lanes"));
             test_release();
@@ -465,8 +463,8 @@ TEST(dropout_status)
     const double bad[] = {1, 1.5, -0.1, -DBL_MIN, (double)NAN, HUGE_VAL, -HUGE_VAL};
     problem p;
     attn_kv_cache cache = {0};
-    char text[400];
-    size_t bytes;
+    char text[2000];
+    attn_dry_run dry = {0, text, sizeof text};
     make(&p, ATTN_ISA_BEST, ATTN_F32, n, PLAIN, T_BHLD);
     CHECK_STATUS(attn_kv_cache_init(&cache, 1, 1, 8, 8, 8, ATTN_F32, 0, NULL, 0), ATTN_OK);
     CHECK_STATUS(attn_kv_cache_append(&cache, p.k, p.v, NULL), ATTN_OK);
@@ -479,12 +477,10 @@ TEST(dropout_status)
         test_case("p %g", p.opts.dropout.p);
         if (both)
             CHECK_STATUS(attn_sdpa(p.out, p.q, p.k, p.v, &p.opts, NULL), want);
-        CHECK_STATUS(attn_sdpa_scratch(&bytes, p.out, p.q, p.k, p.v, &p.opts, NULL), want);
-        CHECK_STATUS(attn_sdpa_explain(text, sizeof text, p.out, p.q, p.k, p.v, &p.opts, NULL), want);
+        CHECK_STATUS(attn_sdpa(p.out, p.q, p.k, p.v, &p.opts, test_dry(NULL, &dry)), want);
         CHECK(!both || strstr(text, "opts.dropout: ") == text);
         CHECK_STATUS(attn_kv_cache_attend(p.out, p.q, &cache, &p.opts, NULL), ATTN_ERR_VALUE);
-        CHECK_STATUS(attn_kv_cache_scratch(&bytes, p.out, p.q, &cache, &p.opts, NULL), ATTN_ERR_VALUE);
-        CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, p.out, p.q, &cache, &p.opts, NULL), ATTN_ERR_VALUE);
+        CHECK_STATUS(attn_kv_cache_attend(p.out, p.q, &cache, &p.opts, test_dry(NULL, &dry)), ATTN_ERR_VALUE);
         CHECK(strstr(text, "opts.dropout: ") == text);
         CHECK(test_wrote_nothing());
     }
@@ -492,7 +488,7 @@ TEST(dropout_status)
     CHECK_STATUS(attn_kv_cache_attend(p.out, p.q, &cache, &p.opts, NULL), ATTN_OK);
     p.opts.dropout.p = -1; /* after shapes, before aliases, and before what follows it */
     p.opts.scores_stage = (attn_stage)77;
-    CHECK_STATUS(attn_sdpa_explain(text, sizeof text, p.out, p.q, p.k, p.v, &p.opts, NULL), ATTN_ERR_VALUE);
+    CHECK_STATUS(attn_sdpa(p.out, p.q, p.k, p.v, &p.opts, test_dry(NULL, &dry)), ATTN_ERR_VALUE);
     CHECK(strstr(text, "opts.dropout: ") == text);
     CHECK_STATUS(attn_sdpa(p.out, p.q, p.k, attn_tensor_slice(p.v, 0, 2), &p.opts, NULL), ATTN_ERR_SHAPE);
     CHECK_STATUS(attn_sdpa(p.q, p.q, p.k, p.v, &p.opts, NULL), ATTN_ERR_VALUE);

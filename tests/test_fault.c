@@ -1,5 +1,5 @@
 /* ctx.fault: which argument an error speaks of, in every function that takes a ctx. On success it stays as it was; the
-   names are those that the function's _explain gives, and strings that live as long as the program. */
+   names are strings that live as long as the program, and a dry run's text begins with them. */
 #include "calls.h"
 #include "mha.h"
 
@@ -19,8 +19,8 @@ static struct world {
     attn_grads grads, *grads_at;
     attn_mha_grads layer_grads, *layer_grads_at;
     attn_ctx ctx;
-    size_t bytes, *bytes_at;
-    char text[3000], *text_at;
+    attn_dry_run dry;
+    char text[3000];
     uint32_t *table, *index, *count;
     size_t *lens;
 } w;
@@ -42,8 +42,8 @@ static void begin(void)
 {
     const struct world none = {0};
     w = none;
-    w.bytes_at = &w.bytes;
-    w.text_at = w.text;
+    w.dry.text = w.text;
+    w.dry.text_size = sizeof w.text;
 }
 
 static void begin_steps(void)
@@ -182,88 +182,57 @@ static void begin_layer_backward(void)
     w.layer_grads.bo = random_floats(E);
 }
 
-/* ---- the functions, each in up to three forms ---- */
+/* ---- the functions ---- */
 
-enum { NOT_SCRATCH = 1, ONLY_CALL = 2, ONLY_EXPLAIN = 4, ONLY_SCRATCH = 8 }; /* which of them see a fault */
+enum { ONLY_CALL = 1, ONLY_DRY = 2 }; /* which of the two forms sees a fault */
 
-static attn_status matmul(int f, const attn_ctx *ctx)
+static attn_status matmul(const attn_ctx *ctx)
 {
-    (void)f;
     return attn_matmul_ctx(w.out, w.a, w.b, w.alpha, ctx);
 }
 
-static attn_status matmul_add(int f, const attn_ctx *ctx)
+static attn_status matmul_add(const attn_ctx *ctx)
 {
-    (void)f;
     return attn_matmul_add(w.out, w.a, w.b, w.alpha, ctx);
 }
 
-static attn_status softmax(int f, const attn_ctx *ctx)
+static attn_status softmax(const attn_ctx *ctx)
 {
-    (void)f;
     return attn_softmax_ctx(w.out, w.a, ctx);
 }
 
-static attn_status merge(int f, const attn_ctx *ctx)
+static attn_status merge(const attn_ctx *ctx)
 {
-    (void)f;
     return attn_merge_ctx(w.to, w.lse, w.out_b, w.lse_b, ctx);
 }
 
-static attn_status sdpa(int f, const attn_ctx *ctx)
+static attn_status sdpa(const attn_ctx *ctx)
 {
-    if (f == SIZE)
-        return attn_sdpa_scratch(w.bytes_at, w.to, w.q, w.k, w.v, &w.opts, ctx);
-    if (f == EXPLAIN)
-        return attn_sdpa_explain(w.text_at, sizeof w.text, w.to, w.q, w.k, w.v, &w.opts, ctx);
     return attn_sdpa(w.to, w.q, w.k, w.v, &w.opts, ctx);
 }
 
-static attn_status cache(int f, const attn_ctx *ctx)
+static attn_status cache(const attn_ctx *ctx)
 {
-    if (f == SIZE)
-        return attn_kv_cache_scratch(w.bytes_at, w.to, w.q, w.cache_at, &w.opts, ctx);
-    if (f == EXPLAIN)
-        return attn_kv_cache_explain(w.text_at, sizeof w.text, w.to, w.q, w.cache_at, &w.opts, ctx);
     return attn_kv_cache_attend(w.to, w.q, w.cache_at, &w.opts, ctx);
 }
 
-static attn_status pages(int f, const attn_ctx *ctx)
+static attn_status pages(const attn_ctx *ctx)
 {
-    if (f == SIZE)
-        return attn_kv_pages_scratch(w.bytes_at, w.to, w.q, w.pages_at, &w.opts, ctx);
-    if (f == EXPLAIN)
-        return attn_kv_pages_explain(w.text_at, sizeof w.text, w.to, w.q, w.pages_at, &w.opts, ctx);
     return attn_kv_pages_attend(w.to, w.q, w.pages_at, &w.opts, ctx);
 }
 
-static attn_status layer_of(int f, const attn_ctx *ctx)
+static attn_status layer_of(const attn_ctx *ctx)
 {
-    if (f == SIZE)
-        return attn_mha_scratch(w.bytes_at, w.to, w.q, w.k, w.v, w.weights_at, &w.opts, ctx);
-    if (f == EXPLAIN)
-        return attn_mha_explain(w.text_at, sizeof w.text, w.to, w.q, w.k, w.v, w.weights_at, &w.opts, ctx);
     return attn_mha(w.to, w.q, w.k, w.v, w.weights_at, &w.opts, ctx);
 }
 
-static attn_status backward(int f, const attn_ctx *ctx)
+static attn_status backward(const attn_ctx *ctx)
 {
-    if (f == SIZE)
-        return attn_sdpa_backward_scratch(w.bytes_at, w.grads_at, w.dout, w.q, w.k, w.v, w.to, w.lse, &w.opts, ctx);
-    if (f == EXPLAIN)
-        return attn_sdpa_backward_explain(w.text_at, sizeof w.text, w.grads_at, w.dout, w.q, w.k, w.v, w.to, w.lse,
-                                          &w.opts, ctx);
     return attn_sdpa_backward(w.grads_at, w.dout, w.q, w.k, w.v, w.to, w.lse, &w.opts, ctx);
 }
 
-static attn_status layer_backward(int f, const attn_ctx *ctx)
+static attn_status layer_backward(const attn_ctx *ctx)
 {
-    if (f == SIZE)
-        return attn_mha_backward_scratch(w.bytes_at, w.layer_grads_at, w.dout, w.q, w.k, w.v, w.weights_at, &w.opts,
-                                         ctx);
-    if (f == EXPLAIN)
-        return attn_mha_backward_explain(w.text_at, sizeof w.text, w.layer_grads_at, w.dout, w.q, w.k, w.v,
-                                         w.weights_at, &w.opts, ctx);
     return attn_mha_backward(w.layer_grads_at, w.dout, w.q, w.k, w.v, w.weights_at, &w.opts, ctx);
 }
 
@@ -301,52 +270,48 @@ static void check_names(void)
     name_count = 0;
 }
 
-static int applies(int forms, int f)
-{
-    return !(forms & NOT_SCRATCH && f == SIZE) && !(forms & ONLY_CALL && f != CALL) &&
-           !(forms & ONLY_EXPLAIN && f != EXPLAIN) && !(forms & ONLY_SCRATCH && f != SIZE);
-}
-
 static const char poison[2][8] = {"poison", "poison"};
 
 /* The world, as it is now, is refused: with this status and these names, by all forms that see it, and nothing is
-   written; the same without a fault to fill in. `last`: of the forms. */
-static void refused(attn_status (*call)(int, const attn_ctx *), int last, int forms, const char *what,
-                    attn_status want, const char *argument, const char *other)
+   written; the same without a fault to fill in. A dry run says what the fault does. */
+static void refused(attn_status (*call)(const attn_ctx *), int forms, const char *what, attn_status want,
+                    const char *argument, const char *other)
 {
-    for (int f = CALL; f <= last; f++) {
-        attn_fault fault = {poison[0], poison[1]};
-        size_t length = argument ? strlen(argument) : 0;
-        if (!applies(forms, f))
+    for (int form = CALL; form < FORMS; form++) {
+        attn_fault fault = {poison[0], poison[1], ""};
+        char line[200];
+        if (forms & (form == CALL ? ONLY_DRY : ONLY_CALL))
             continue;
-        test_case("%s%s: %s", what, form_names[f], argument);
-        w.bytes = 77;
+        test_case("%s%s: %s", what, form_names[form], argument);
+        w.dry.scratch = 77;
+        w.ctx.dry_run = form == DRY ? &w.dry : NULL;
         test_freeze();
         w.ctx.fault = NULL;
-        CHECK_STATUS(call(f, &w.ctx), want);
+        CHECK_STATUS(call(&w.ctx), want);
         w.ctx.fault = &fault;
-        CHECK_STATUS(call(f, &w.ctx), want);
-        CHECK(test_wrote_nothing() && w.bytes == 77);
+        CHECK_STATUS(call(&w.ctx), want);
+        CHECK(test_wrote_nothing() && w.dry.scratch == 77);
         is_name(fault.argument, argument);
         is_name(fault.other, other);
-        if (f == EXPLAIN && w.text_at) {
-            CHECK(strncmp(w.text, argument, length) == 0 && w.text[length] == (other ? ',' : ':'));
-            CHECK(!other || strncmp(w.text + length + 2, other, strlen(other)) == 0);
-        }
+        snprintf(line, sizeof line, "%s%s%s: %s\n", argument, other ? ", " : "", other ? other : "",
+                 fault.text[0] ? fault.text : attn_status_string(want));
+        if (form == DRY && w.dry.text && !CHECK(strcmp(w.text, line) == 0))
+            printf("    it says: %s\n", w.text);
     }
 }
 
-/* A right world: every form is fine, and does not look at the fault. */
-static void accepted(attn_status (*call)(int, const attn_ctx *), int last, const char *what)
+/* A right world: either form is fine, and does not look at the fault. */
+static void accepted(attn_status (*call)(const attn_ctx *), const char *what)
 {
-    for (int f = CALL; f <= last; f++) {
-        attn_fault fault = {poison[0], poison[1]};
-        test_case("%s, form %d", what, f);
+    for (int form = CALL; form < FORMS; form++) {
+        attn_fault fault = {poison[0], poison[1], "poison"};
+        test_case("%s%s", what, form_names[form]);
+        w.ctx.dry_run = form == DRY ? &w.dry : NULL;
         w.ctx.fault = NULL;
-        CHECK_STATUS(call(f, &w.ctx), ATTN_OK);
+        CHECK_STATUS(call(&w.ctx), ATTN_OK);
         w.ctx.fault = &fault;
-        CHECK_STATUS(call(f, &w.ctx), ATTN_OK);
-        CHECK(fault.argument == poison[0] && fault.other == poison[1]);
+        CHECK_STATUS(call(&w.ctx), ATTN_OK);
+        CHECK(fault.argument == poison[0] && fault.other == poison[1] && strcmp(fault.text, "poison") == 0);
     }
 }
 
@@ -402,8 +367,7 @@ static const place layer_backward_places[] = {TENSOR("grads.q", layer_grads.q, O
 /* clang-format on */
 
 /* Whatever is wrong with one view alone is said of that view. */
-static void views(void (*right)(void), attn_status (*call)(int, const attn_ctx *), int last, const char *what,
-                  const place *places)
+static void views(void (*right)(void), attn_status (*call)(const attn_ctx *), const char *what, const place *places)
 {
     static const int kinds[] = {SPOIL_ABSENT,  SPOIL_BAD,        SPOIL_NULL_DATA,   SPOIL_I8,
                                 SPOIL_UNKNOWN, SPOIL_MISALIGNED, SPOIL_ZERO_STRIDE, SPOIL_STRIDE};
@@ -416,8 +380,8 @@ static void views(void (*right)(void), attn_status (*call)(int, const attn_ctx *
                 continue;
             right();
             want = p->role & MATRIX ? test_spoil_mat(at, role, kinds[n]) : test_spoil(at, role, kinds[n]);
-            if (want != ATTN_OK)
-                refused(call, last, 0, what, want, p->name, NULL);
+            if (want != ATTN_OK) /* a dry run has no need of data */
+                refused(call, kinds[n] == SPOIL_NULL_DATA ? ONLY_CALL : 0, what, want, p->name, NULL);
             test_release();
         }
 }
@@ -431,16 +395,16 @@ typedef struct wrong {
     int forms;
 } wrong;
 
-static void faults(void (*right)(void), attn_status (*call)(int, const attn_ctx *), int last, const char *what,
+static void faults(void (*right)(void), attn_status (*call)(const attn_ctx *), const char *what,
                    const wrong *const *list)
 {
     right();
-    accepted(call, last, what);
+    accepted(call, what);
     test_release();
     for (; *list; list++) {
         right();
         (*list)->spoil();
-        refused(call, last, (*list)->forms, what, (*list)->want, (*list)->argument, (*list)->other);
+        refused(call, (*list)->forms, what, (*list)->want, (*list)->argument, (*list)->other);
         test_release();
     }
 }
@@ -454,19 +418,16 @@ static void faults(void (*right)(void), attn_status (*call)(int, const attn_ctx 
     static const wrong name = {do_##name, ATTN_ERR_##want, argument, other, forms};
 
 WRONG(no_isa, VALUE, "ctx.isa", NULL, 0, w.ctx.isa = (attn_isa)99)
-WRONG(no_scratch, NULL, "ctx.scratch", NULL, NOT_SCRATCH, w.ctx.scratch_size = 64)
-WRONG(small_scratch, NOMEM, "ctx.scratch", NULL, NOT_SCRATCH, w.ctx.scratch = test_block(1); w.ctx.scratch_size = 1)
-WRONG(scratch_in_q, ALIAS, "ctx.scratch", "q", NOT_SCRATCH, w.ctx.scratch = w.q.data; w.ctx.scratch_size = 8)
+WRONG(no_scratch, NULL, "ctx.scratch", NULL, 0, w.ctx.scratch_size = 64)
+WRONG(small_scratch, NOMEM, "ctx.scratch", NULL, ONLY_CALL, w.ctx.scratch = test_block(1); w.ctx.scratch_size = 1)
+WRONG(scratch_in_q, ALIAS, "ctx.scratch", "q", 0, w.ctx.scratch = w.q.data; w.ctx.scratch_size = 8)
 WRONG(scratch_in_a, ALIAS, "ctx.scratch", "a", 0, w.ctx.scratch = w.a.data; w.ctx.scratch_size = 8)
 WRONG(scratch_in_in, ALIAS, "ctx.scratch", "in", 0, w.ctx.scratch = w.a.data; w.ctx.scratch_size = 8)
-WRONG(no_bytes, NULL, "bytes", NULL, ONLY_SCRATCH, w.bytes_at = NULL)
-WRONG(no_text, NULL, "text", NULL, ONLY_EXPLAIN, w.text_at = NULL)
+WRONG(no_text, NULL, "ctx.dry_run.text", NULL, ONLY_DRY, w.dry.text = NULL)
 
-#define OF_CTX                                                                                                         \
-    &no_isa, &no_scratch
+#define OF_CTX &no_isa, &no_scratch, &no_text
 
-#define OF_FORMS                                                                                                       \
-    OF_CTX, &small_scratch, &scratch_in_q, &no_bytes, &no_text
+#define OF_FORMS OF_CTX, &small_scratch, &scratch_in_q
 
 /* steps */
 WRONG(longer_out, SHAPE, "out", NULL, 0, w.out.rows++)
@@ -519,7 +480,7 @@ WRONG(opts_lse_in_q, ALIAS, "opts.lse", "q", 0, w.opts.lse.data = w.q.data)
 WRONG(bias_in_weights, ALIAS, "opts.weights", "opts.bias", 0, give_matrices(H); w.opts.bias.data = w.opts.weights.data)
 WRONG(mask_in_scores, ALIAS, "opts.scores", "opts.mask", 0, give_matrices(H); w.opts.mask.data = w.opts.scores.data)
 WRONG(sinks_in_lse, ALIAS, "opts.lse", "opts.sinks", 0, w.opts.sinks = w.opts.lse.data)
-WRONG(scratch_in_to, ALIAS, "out", "ctx.scratch", NOT_SCRATCH, w.ctx.scratch = w.to.data; w.ctx.scratch_size = 4)
+WRONG(scratch_in_to, ALIAS, "out", "ctx.scratch", 0, w.ctx.scratch = w.to.data; w.ctx.scratch_size = 4)
 
 static void give_lists(void)
 {
@@ -562,7 +523,7 @@ WRONG(cache_before_its_first, VALUE, "cache.first", NULL, 0, w.cache.first[1] = 
       memset(&w.opts, 0, sizeof w.opts))
 WRONG(odd_cache_lens, VALUE, "cache.lens", NULL, 0, w.cache.lens = askew(w.lens, 1))
 WRONG(odd_cache_first, VALUE, "cache.first", NULL, 0, w.cache.first = askew(w.cache.first, 1))
-WRONG(lost_tokens, VALUE, "cache.first", NULL, NOT_SCRATCH, w.cache.ring = 1; w.lens[0] += 2; w.cache.first[0] = 2;
+WRONG(lost_tokens, VALUE, "cache.first", NULL, 0, w.cache.ring = 1; w.lens[0] += 2; w.cache.first[0] = 2;
       memset(&w.opts, 0, sizeof w.opts))
 WRONG(lens_beside_a_cache, VALUE, "opts.kv_lens", NULL, 0, w.opts.kv_lens = numbers(B, LK))
 WRONG(texts_in_a_cache, VALUE, "opts.sequences", NULL, 0, w.opts.sequences = 1)
@@ -583,7 +544,7 @@ WRONG(no_table, NULL, "pages.table", NULL, 0, w.pages.table = NULL)
 WRONG(no_pages_lens, NULL, "pages.lens", NULL, 0, w.pages.lens = NULL)
 WRONG(pages_too_full, VALUE, "pages.lens", NULL, 0, w.lens[1] = PAGE * ENTRIES + 1; memset(&w.opts, 0, sizeof w.opts))
 WRONG(odd_pages_lens, VALUE, "pages.lens", NULL, 0, w.pages.lens = askew(w.lens, 1))
-WRONG(page_beyond, VALUE, "pages.table", NULL, NOT_SCRATCH, w.table[ENTRIES] = PAGES; memset(&w.opts, 0, sizeof w.opts))
+WRONG(page_beyond, VALUE, "pages.table", NULL, 0, w.table[ENTRIES] = PAGES; memset(&w.opts, 0, sizeof w.opts))
 WRONG(to_in_pages_v, ALIAS, "out", "pages.v", 0, w.to.data = w.pages.v.data)
 WRONG(table_in_to, ALIAS, "out", "pages.table", 0,
       w.pages.table = memcpy(w.to.data, w.table, B * ENTRIES * sizeof *w.table))
@@ -642,15 +603,15 @@ TEST(fault_of_steps)
     static const wrong *const sums[] = {&narrow_out, NULL};
     static const wrong *const merges[] = {OF_CTX, &longer_lse, &wider_out_b, &longer_lse_b, &out_is_out_b,
         &lse_is_lse_b, &lse_in_out, &scratch_in_lse, NULL};
-    faults(begin_steps, matmul, CALL, "attn_matmul_ctx", products);
-    views(begin_steps, matmul, CALL, "attn_matmul_ctx", steps_places);
-    faults(begin_steps, matmul_add, CALL, "attn_matmul_add", products);
-    faults(begin_steps, matmul_add, CALL, "attn_matmul_add", sums);
-    views(begin_steps, matmul_add, CALL, "attn_matmul_add", steps_places);
-    faults(begin_softmax, softmax, CALL, "attn_softmax_ctx", rows);
-    views(begin_softmax, softmax, CALL, "attn_softmax_ctx", softmax_places);
-    faults(begin_merge, merge, CALL, "attn_merge_ctx", merges);
-    views(begin_merge, merge, CALL, "attn_merge_ctx", merge_places);
+    faults(begin_steps, matmul, "attn_matmul_ctx", products);
+    views(begin_steps, matmul, "attn_matmul_ctx", steps_places);
+    faults(begin_steps, matmul_add, "attn_matmul_add", products);
+    faults(begin_steps, matmul_add, "attn_matmul_add", sums);
+    views(begin_steps, matmul_add, "attn_matmul_add", steps_places);
+    faults(begin_softmax, softmax, "attn_softmax_ctx", rows);
+    views(begin_softmax, softmax, "attn_softmax_ctx", softmax_places);
+    faults(begin_merge, merge, "attn_merge_ctx", merges);
+    views(begin_merge, merge, "attn_merge_ctx", merge_places);
     check_names();
 }
 
@@ -658,8 +619,8 @@ TEST(fault_of_sdpa)
 {
     static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, OF_OUTPUTS, &longer_to, &three_heads, &wider_k, &longer_v,
         &wide_k, &large_kv_lens, &to_is_q, &to_in_k, &v_in_to, NULL};
-    faults(begin_sdpa, sdpa, EXPLAIN, "attn_sdpa", list);
-    views(begin_sdpa, sdpa, EXPLAIN, "attn_sdpa", sdpa_places);
+    faults(begin_sdpa, sdpa, "attn_sdpa", list);
+    views(begin_sdpa, sdpa, "attn_sdpa", sdpa_places);
     check_names();
 }
 
@@ -670,8 +631,8 @@ TEST(fault_of_cache)
         &more_items, &cache_too_full, &cache_before_its_first, &odd_cache_lens, &odd_cache_first, &lost_tokens,
         &lens_beside_a_cache, &texts_in_a_cache, &to_is_q, &to_in_cache_k, &cache_v_in_to, &cache_lens_in_to,
         &cache_first_in_lse, NULL};
-    faults(begin_cache, cache, EXPLAIN, "attn_kv_cache_attend", list);
-    views(begin_cache, cache, EXPLAIN, "attn_kv_cache_attend", cache_places);
+    faults(begin_cache, cache, "attn_kv_cache_attend", list);
+    views(begin_cache, cache, "attn_kv_cache_attend", cache_places);
     check_names();
 }
 
@@ -681,8 +642,8 @@ TEST(fault_of_pages)
         &pages_of_integer_values, &no_table, &no_pages_lens, &longer_to, &shorter_pages_v, &wider_pages_k,
         &more_paged_items, &pages_too_full, &odd_pages_lens, &page_beyond, &lens_beside_a_cache, &texts_in_a_cache,
         &to_in_pages_v, &table_in_to, NULL};
-    faults(begin_pages, pages, EXPLAIN, "attn_kv_pages_attend", list);
-    views(begin_pages, pages, EXPLAIN, "attn_kv_pages_attend", pages_places);
+    faults(begin_pages, pages, "attn_kv_pages_attend", list);
+    views(begin_pages, pages, "attn_kv_pages_attend", pages_places);
     check_names();
 }
 
@@ -691,8 +652,8 @@ TEST(fault_of_layer)
     static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, OF_OUTPUTS, &null_weights, &no_heads, &odd_heads,
         &longer_to, &longer_v, &wider_wq, &wider_wk, &wider_wv, &wider_wo, &odd_bq, &large_kv_lens, &to_is_q, &to_in_wo,
         &bk_in_to, NULL};
-    faults(begin_layer, layer_of, EXPLAIN, "attn_mha", list);
-    views(begin_layer, layer_of, EXPLAIN, "attn_mha", layer_places);
+    faults(begin_layer, layer_of, "attn_mha", list);
+    views(begin_layer, layer_of, "attn_mha", layer_places);
     check_names();
 }
 
@@ -702,8 +663,8 @@ TEST(fault_of_backward)
         &longer_grads_q, &longer_grads_k, &longer_grads_v, &longer_grads_bias, &no_distances, &sinks_of_none,
         &slopes_of_none, &longer_dlse, &longer_dout, &longer_to, &longer_lse, &large_kv_lens, &grads_q_in_q,
         &grads_q_in_grads_k, &grads_sinks_in_sinks, NULL};
-    faults(begin_backward, backward, EXPLAIN, "attn_sdpa_backward", list);
-    views(begin_backward, backward, EXPLAIN, "attn_sdpa_backward", backward_places);
+    faults(begin_backward, backward, "attn_sdpa_backward", list);
+    views(begin_backward, backward, "attn_sdpa_backward", backward_places);
     check_names();
 }
 
@@ -712,27 +673,163 @@ TEST(fault_of_layer_backward)
     static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, &null_layer_grads, &null_weights, &longer_layer_q,
         &wider_layer_wo, &longer_dout, &no_heads, &odd_layer_bo, &score_mod_of_layer, &layer_wq_in_wq, &layer_bo_in_bo,
         &layer_q_in_layer_wk, NULL};
-    faults(begin_layer_backward, layer_backward, EXPLAIN, "attn_mha_backward", list);
-    views(begin_layer_backward, layer_backward, EXPLAIN, "attn_mha_backward", layer_backward_places);
+    faults(begin_layer_backward, layer_backward, "attn_mha_backward", list);
+    views(begin_layer_backward, layer_backward, "attn_mha_backward", layer_backward_places);
     check_names();
 }
+
+/* ---- all ten: texts of faults, and dry runs ---- */
+
+static void begin_products(void) /* large enough for copies of a and b */
+{
+    begin();
+    w.out = test_random_mat(ATTN_F32, 70, 130, PACKED);
+    w.a = test_random_mat(ATTN_F32, 70, 300, TRANSPOSED);
+    w.b = test_random_mat(ATTN_F16, 300, 130, PACKED);
+    w.alpha = 1;
+}
+
+static const struct function {
+    const char *name;
+    void (*right)(void);
+    attn_status (*call)(const attn_ctx *);
+    const place *places;
+    int needs_memory; /* there is a NOMEM */
+} functions[] = {{"attn_matmul_ctx", begin_products, matmul, steps_places, 0},
+                 {"attn_matmul_add", begin_products, matmul_add, steps_places, 0},
+                 {"attn_softmax_ctx", begin_softmax, softmax, softmax_places, 0},
+                 {"attn_merge_ctx", begin_merge, merge, merge_places, 0},
+                 {"attn_sdpa", begin_sdpa, sdpa, sdpa_places, 1},
+                 {"attn_kv_cache_attend", begin_cache, cache, cache_places, 1},
+                 {"attn_kv_pages_attend", begin_pages, pages, pages_places, 1},
+                 {"attn_mha", begin_layer, layer_of, layer_places, 1},
+                 {"attn_sdpa_backward", begin_backward, backward, backward_places, 1},
+                 {"attn_mha_backward", begin_layer_backward, layer_backward, layer_backward_places, 1}};
 
 /* No memory to be had: what there is too little of is scratch. */
 TEST(fault_of_memory)
 {
-    static const struct {
-        const char *name;
-        void (*right)(void);
-        attn_status (*call)(int, const attn_ctx *);
-    } functions[] = {{"attn_mha", begin_layer, layer_of},
-                     {"attn_sdpa_backward", begin_backward, backward},
-                     {"attn_mha_backward", begin_layer_backward, layer_backward}};
-    for (size_t n = 0; n < sizeof functions / sizeof functions[0]; n++) {
+    for (size_t n = COUNT(functions) - 3; n < COUNT(functions); n++) {
         functions[n].right();
         test_memory_state.fail_all = 1;
-        refused(functions[n].call, CALL, 0, functions[n].name, ATTN_ERR_NOMEM, "ctx.scratch", NULL);
+        refused(functions[n].call, ONLY_CALL, functions[n].name, ATTN_ERR_NOMEM, "ctx.scratch", NULL);
         test_memory_state.fail_all = 0;
         test_release();
     }
     check_names();
+}
+
+/* The text is written on every error. */
+TEST(fault_text)
+{
+    for (const struct function *f = functions; f < functions + COUNT(functions); f++) {
+        attn_fault fault = {NULL, NULL, "poison"};
+        f->right();
+        w.ctx.fault = &fault;
+        w.ctx.isa = (attn_isa)99;
+        test_case("%s", f->name);
+        CHECK_STATUS(f->call(&w.ctx), ATTN_ERR_VALUE);
+        CHECK(memchr(fault.text, 0, sizeof fault.text) && strcmp(fault.text, "poison") != 0);
+        test_release();
+    }
+    {
+        attn_fault fault = {NULL, NULL, ""};
+        begin_sdpa();
+        w.opts.mask.heads = 3;
+        w.ctx.fault = &fault;
+        test_case("what was found, and what would fit");
+        CHECK_STATUS(sdpa(&w.ctx), ATTN_ERR_SHAPE);
+        CHECK(strcmp(fault.text, "3 heads, where 4 or 1 fit") == 0);
+    }
+}
+
+/* What the dry run of a right world tells; it says so in w.text. */
+static size_t told(const struct function *f)
+{
+    w.dry.scratch = 987654321;
+    w.ctx.dry_run = &w.dry;
+    memset(w.text, 'x', sizeof w.text);
+    test_freeze();
+    CHECK_STATUS(f->call(&w.ctx), ATTN_OK);
+    CHECK(test_wrote_nothing() && w.dry.scratch != 987654321);
+    w.ctx.dry_run = NULL;
+    return w.dry.scratch;
+}
+
+/* Nothing is written, read or allocated, no task is run, and the same is said of the same call, before it and after. */
+TEST(dry_run)
+{
+    static char text[sizeof w.text];
+    for (const struct function *f = functions; f < functions + COUNT(functions); f++)
+        FOR_EACH_ISA (isa) {
+            test_runner r = {0, 0, 0};
+            size_t bytes;
+            f->right();
+            w.ctx.isa = isa;
+            w.ctx.parallel = test_serial_backwards(&r, 2);
+            test_case("%s, %s", f->name, attn_isa_string(isa));
+            test_memory_state.fail_all = 1;
+            bytes = told(f);
+            test_memory_state.fail_all = 0;
+            CHECK(r.calls == 0 && memchr(w.text, 0, sizeof w.text) && w.text[0] && w.text[strlen(w.text) - 1] == '\n');
+            memcpy(text, w.text, sizeof text);
+            CHECK_STATUS(f->call(&w.ctx), ATTN_OK);
+            CHECK(!test_wrote_nothing());
+            CHECK(told(f) == bytes && memcmp(text, w.text, sizeof text) == 0);
+            w.dry.text = NULL, w.dry.text_size = 0;
+            CHECK(told(f) == bytes && w.text[0] == 'x');
+            test_release();
+        }
+}
+
+/* What it tells is enough for every width and instruction set: nothing is allocated. One byte less is too little where
+   there is a NOMEM, and no matter of a dry run. */
+TEST(dry_run_scratch)
+{
+    for (const struct function *f = functions; f < functions + COUNT(functions); f++)
+        for (size_t width = 1; width <= 3; width += 2)
+            FOR_EACH_ISA (isa) {
+                test_runner r = {0, 0, 0};
+                size_t bytes;
+                long calls;
+                f->right();
+                w.ctx.isa = isa;
+                w.ctx.parallel = test_serial_backwards(&r, width);
+                bytes = told(f);
+                test_case("%s, %s, width %zu: %zu bytes", f->name, attn_isa_string(isa), width, bytes);
+                test_scratch(&w.ctx, bytes, 1);
+                calls = test_memory_state.calls;
+                CHECK_STATUS(f->call(&w.ctx), ATTN_OK);
+                CHECK(test_memory_state.calls == calls && r.most <= width && test_scratch_kept(&w.ctx));
+                if (bytes > 0) {
+                    test_scratch(&w.ctx, bytes - 1, 1);
+                    CHECK(told(f) == bytes);
+                    CHECK_STATUS(f->call(&w.ctx), f->needs_memory ? ATTN_ERR_NOMEM : ATTN_OK);
+                }
+                CHECK(bytes > 0 || !f->needs_memory);
+                test_release();
+            }
+}
+
+/* Shapes, types and strides are all it has need of: it says the same where there are no numbers yet. */
+TEST(dry_run_no_data)
+{
+    static char text[sizeof w.text];
+    for (const struct function *f = functions; f < functions + COUNT(functions); f++) {
+        size_t bytes;
+        f->right();
+        test_case("%s", f->name);
+        bytes = told(f);
+        memcpy(text, w.text, sizeof text);
+        for (const place *p = f->places; p->name; p++) {
+            void *at = (char *)&w + p->at;
+            if (p->role & MATRIX)
+                ((attn_mat *)at)->data = NULL;
+            else
+                ((attn_tensor *)at)->data = NULL;
+            test_case("%s, without %s", f->name, p->name);
+            CHECK(told(f) == bytes && memcmp(text, w.text, sizeof text) == 0);
+        }
+        test_release();
+    }
 }

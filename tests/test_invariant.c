@@ -273,7 +273,8 @@ TEST(invariant_batch)
     enum { B = 24, HEADS = 8, L = 128, D = 24 };
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 4; n++) {
-            size_t Lk = n / 2 ? L : L - 9, bytes = 0;
+            size_t Lk = n / 2 ? L : L - 9;
+            attn_dry_run dry = {0};
             attn_tensor q = test_random_tensor(ATTN_F32, B, HEADS, 2, D, T_BHLD), out[2];
             attn_tensor k = test_random_tensor(ATTN_F32, B, HEADS, Lk, D, n / 2 ? T_BLHD : T_BHLD);
             attn_tensor v = test_random_tensor(ATTN_F32, B, HEADS, Lk, D, n / 2 ? T_BLHD : T_BHLD);
@@ -284,8 +285,8 @@ TEST(invariant_batch)
             test_case("%s, invariant %d, %zu keys", attn_isa_string(isa), n % 2, Lk);
             out[0] = test_tensor(ATTN_F32, B, HEADS, 2, D, T_BHLD);
             out[1] = test_tensor(ATTN_F32, 1, HEADS, 2, D, T_BHLD);
-            CHECK_STATUS(attn_sdpa_scratch(&bytes, out[0], q, k, v, &opts, &ctx), ATTN_OK);
-            ctx.scratch = test_block(bytes), ctx.scratch_size = bytes;
+            CHECK_STATUS(attn_sdpa(out[0], q, k, v, &opts, test_dry(&ctx, &dry)), ATTN_OK);
+            ctx.scratch = test_block(dry.scratch), ctx.scratch_size = dry.scratch;
             CHECK_STATUS(attn_sdpa(out[0], q, k, v, &opts, &ctx), ATTN_OK);
             ctx.scratch = NULL, ctx.scratch_size = 0;
             CHECK_STATUS(attn_sdpa(out[1], test_tensor_item(q, B - 1), test_tensor_item(k, B - 1),
@@ -315,13 +316,13 @@ TEST(invariant_side)
             opts.kv_lens = lens;
             for (size_t n = 0; n < 2; n++) {
                 attn_ctx ctx = test_ctx(isa);
-                size_t bytes = 0;
+                attn_dry_run dry = {0};
                 if (n == 1)
                     ctx.parallel = test_serial_backwards(&runner, 3);
                 test_case("%s, %zu queries", attn_isa_string(isa), Lq);
                 out[n] = test_tensor(ATTN_F32, B, HEADS, Lq, D, T_BHLD);
-                CHECK_STATUS(attn_sdpa_scratch(&bytes, out[n], q, k[n], v[n], &opts, &ctx), ATTN_OK);
-                ctx.scratch = test_block(bytes), ctx.scratch_size = bytes;
+                CHECK_STATUS(attn_sdpa(out[n], q, k[n], v[n], &opts, test_dry(&ctx, &dry)), ATTN_OK);
+                ctx.scratch = test_block(dry.scratch), ctx.scratch_size = dry.scratch;
                 CHECK_STATUS(attn_sdpa(out[n], q, k[n], v[n], &opts, &ctx), ATTN_OK);
             }
             CHECK(test_same_tensor_bits(out[1], out[0]));

@@ -26,17 +26,13 @@ static call_state call_of(const layer *t, attn_isa isa)
     return c;
 }
 
-static attn_status ask(const void *call, int form, size_t *bytes, char *text, size_t size)
+static attn_status ask(const void *call, attn_dry_run *dry)
 {
     const call_state *c = call;
     const layer *t = &c->t;
     const attn_mha_weights *w = c->no_weights ? NULL : &t->w;
     test_memory_state.fail_all |= c->no_memory;
-    switch (form) {
-    case CALL: return attn_mha(t->out, t->q, t->k, t->v, w, &t->o, &c->ctx);
-    case SIZE: return attn_mha_scratch(bytes, t->out, t->q, t->k, t->v, w, &t->o, &c->ctx);
-    default: return attn_mha_explain(text, size, t->out, t->q, t->k, t->v, w, &t->o, &c->ctx);
-    }
+    return attn_mha(t->out, t->q, t->k, t->v, w, &t->o, test_dry(&c->ctx, dry));
 }
 
 static const subject mha; /* that, and its faults: below */
@@ -503,12 +499,7 @@ TEST(mha_memory)
             test_case("%s, %s, width %zu, %zu bytes", test_dtype_name(floats[n % 4]), attn_isa_string(isa),
                       widths[n / 4], bytes);
             CHECK(bytes >= test_size(t->compute) * (d.H * d.Lq * d.D + d.Hkv * d.Lk * (d.D + d.Dv)));
-            /* contents do not matter, nor what ctx holds */
-            test_fill_tensor(t->q, 0);
-            c.ctx.scratch = t->out.data, c.ctx.scratch_size = SIZE_MAX;
-            CHECK(needed_by(&mha, &c) == bytes);
-            c.ctx.scratch = NULL;
-            CHECK(needed_by(&mha, &c) == bytes);
+            test_fill_tensor(t->q, 0); /* contents do not matter */
             c.ctx.scratch = test_block(bytes);
             c.ctx.scratch_size = bytes - 1;
             CHECK(needed_by(&mha, &c) == bytes);
@@ -542,7 +533,8 @@ TEST(mha_scratch_grows)
         attn_opts o = {0};
         test_runner r;
         attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
-        size_t bytes = 0, kept, half = 0;
+        attn_dry_run dry = {0}, half = {0};
+        size_t kept;
         float *memory = malloc(sizeof(float) * LONG * E); /* never touched */
         attn_mat square = {NULL, ATTN_F32, E, E, 0, 0};
         if (!CHECK(memory != NULL))
@@ -555,14 +547,15 @@ TEST(mha_scratch_grows)
                                        LONG, 0, 0, LONG, 1);
         ctx.parallel = test_serial_backwards(&r, n < 3 ? 1 : 7);
         kept = sizeof(float) * LONG * (size_t)(n % 3 == 1 ? 4 * E + 2 * LONG : 4 * E);
-        CHECK_STATUS(attn_mha_scratch(&bytes, out, rows, rows, rows, &w, &o, &ctx), ATTN_OK);
-        test_case("%zu bytes, projections of %zu", bytes, kept);
-        CHECK(bytes >= kept * 3 / 4 && bytes < kept * 3 / 2 + ctx.parallel.width * ((size_t)1 << 20));
+        CHECK_STATUS(attn_mha(out, rows, rows, rows, &w, &o, test_dry(&ctx, &dry)), ATTN_OK);
+        test_case("%zu bytes, projections of %zu", dry.scratch, kept);
+        CHECK(dry.scratch >= kept * 3 / 4 && dry.scratch < kept * 3 / 2 + ctx.parallel.width * ((size_t)1 << 20));
         rows.len = out.len = LONG / 2;
         if (n % 3 == 1)
             o.weights.len = o.weights.dim = LONG / 2;
-        CHECK_STATUS(attn_mha_scratch(&half, out, rows, rows, rows, &w, &o, &ctx), ATTN_OK);
-        CHECK(bytes - half > kept / 4 && bytes - half < (n % 3 == 1 ? 4 : 1) * kept);
+        CHECK_STATUS(attn_mha(out, rows, rows, rows, &w, &o, test_dry(&ctx, &half)), ATTN_OK);
+        dry.scratch -= half.scratch;
+        CHECK(dry.scratch > kept / 4 && dry.scratch < (n % 3 == 1 ? 4 : 1) * kept);
         free(memory);
     }
 }
@@ -703,8 +696,8 @@ static int may_undo(int f, int g)
            (a == WQ && b == WK) || (a == WV && b == WO) || (a == A_HEADS && b == A_HEADS);
 }
 
-static const subject mha = {"attn_mha", arg_names, ARGS, FAULTS, -1, A_SCRATCH, VIEW_FAULTS + NO_MEMORY,
-                            sizeof(call_state), ask, inflict, arg_of, name_of, may_undo};
+static const subject mha = {"attn_mha", arg_names, ARGS,   FAULTS,  -1,      sizeof(call_state),
+                            ask,        inflict,   arg_of, name_of, may_undo};
 
 static call_state good_call(void)
 {
@@ -723,12 +716,6 @@ TEST(mha_status)
     check_alone(&mha, &good, "");
     check_pairs(&mha, &good, test_quick ? 20 : 1, "");
     check_right(&mha, &good, outs, OUTPUTS, "");
-    test_case("where to write the size");
-    CHECK_STATUS(attn_mha_scratch(NULL, good.t.out, good.t.q, good.t.k, good.t.v, &good.t.w, &good.t.o, NULL),
-                 ATTN_ERR_NULL);
-    good.t.out.dtype = ATTN_BOOL;
-    CHECK_STATUS(attn_mha_scratch(NULL, good.t.out, good.t.q, good.t.k, good.t.v, &good.t.w, NULL, NULL),
-                 ATTN_ERR_NULL);
 }
 
 /* F64 throughout or nowhere; any other mixture is fine (the grid). */
@@ -756,14 +743,14 @@ TEST(mha_status_heads)
     shape d = {1, 4, 4, 2, 3, 3, 3, 12, 12, 12, 12};
     layer t = make_layer(d, ATTN_F32, 0);
     attn_tensor more;
+    attn_dry_run dry = {0};
     test_freeze();
     for (size_t heads = 0; heads < 30; heads++)
         for (size_t kv_heads = 0; kv_heads < 30; kv_heads++) {
             int fits = heads > 0 && 12 % heads == 0 && (kv_heads == 0 || kv_heads == heads); /* D is 12 / either */
             t.w.heads = heads, t.w.kv_heads = kv_heads;
             test_case("%zu and %zu heads of 12 columns", heads, kv_heads);
-            CHECK_STATUS(attn_mha_scratch(&(size_t){0}, t.out, t.q, t.k, t.v, &t.w, NULL, NULL),
-                         fits ? ATTN_OK : ATTN_ERR_SHAPE);
+            CHECK_STATUS(run(&t, test_dry(NULL, &dry)), fits ? ATTN_OK : ATTN_ERR_SHAPE);
             if (!fits)
                 CHECK_STATUS(run(&t, NULL), ATTN_ERR_SHAPE);
         }
@@ -793,40 +780,37 @@ TEST(mha_status_heads)
     CHECK_STATUS(run(&t, NULL), ATTN_ERR_SHAPE);
 }
 
-/* The arrays reach as far as the heads do, not further. Only the size is asked: nothing is read or written there. */
+/* The arrays reach as far as the heads do, not further. Run dry: nothing is read or written there. */
 TEST(mha_status_overlap)
 {
     shape d = {2, 4, 2, 3, 5, 3, 5, 6, 7, 8, 9};
     layer t = make_layer(d, ATTN_F32, 0);
     float *arrays = test_block(600 * sizeof *arrays);
     static const size_t counts[] = {12, 6, 10, 9, 4, 4};
+    attn_dry_run dry = {0};
     for (int n = 0; n < 600; n++)
         arrays[n] = 0;
     for (int which = 0; which < 6; which++)
         for (size_t start = 0; start < 2; start++) { /* out begins at the array's last element, or past it */
             layer s = t;
-            size_t bytes;
             const float **array[] = {&s.w.bq, &s.w.bk, &s.w.bv, &s.w.bo, &s.o.alibi_slopes, &s.o.sinks};
             *array[which] = arrays + 100;
             s.out = attn_bhld(arrays + 100 + counts[which] - 1 + start, ATTN_F32, 2, 1, 3, 9);
             test_case("array %d, out at %zu", which, counts[which] - 1 + start);
-            CHECK_STATUS(attn_mha_scratch(&bytes, s.out, s.q, s.k, s.v, &s.w, &s.o, NULL),
-                         start ? ATTN_OK : ATTN_ERR_ALIAS);
+            CHECK_STATUS(run(&s, test_dry(NULL, &dry)), start ? ATTN_OK : ATTN_ERR_ALIAS);
             *array[which] = arrays + 100 + 54 - 1 + start;
             s.out.data = arrays + 100;
-            CHECK_STATUS(attn_mha_scratch(&bytes, s.out, s.q, s.k, s.v, &s.w, &s.o, NULL),
-                         start ? ATTN_OK : ATTN_ERR_ALIAS);
+            CHECK_STATUS(run(&s, test_dry(NULL, &dry)), start ? ATTN_OK : ATTN_ERR_ALIAS);
         }
     test_case("out on the lengths"); /* zeros: right in themselves */
     {
         layer s = t;
-        size_t bytes, *lens = test_block(100 * sizeof *lens);
+        size_t *lens = test_block(100 * sizeof *lens);
         memset(lens, 0, 100 * sizeof *lens);
         s.o.q_lens = lens + 1;
         for (size_t start = 0; start < 2; start++) {
             s.out = attn_bhld(lens + 2 + start, ATTN_F32, 2, 1, 3, 9);
-            CHECK_STATUS(attn_mha_scratch(&bytes, s.out, s.q, s.k, s.v, &s.w, &s.o, NULL),
-                         start ? ATTN_OK : ATTN_ERR_ALIAS);
+            CHECK_STATUS(run(&s, test_dry(NULL, &dry)), start ? ATTN_OK : ATTN_ERR_ALIAS);
         }
     }
     test_case("inputs may be one"); /* self-attention, and one matrix for all */
@@ -883,7 +867,8 @@ TEST(mha_status_huge_shapes)
                                             "SIZE_MAX", "Hkv and Lk", "B",         "H D"};
         size_t H = n == 0 || n == 6 || n == 8 ? wide : 1, Hkv = n == 6 || n == 8 ? wide : 1;
         size_t Lq = n == 0 ? wide : n == 4 ? most : 1, Lk = n == 1 || n == 2 || n == 6 ? wide : n == 3 ? most : 1;
-        size_t D = n == 1 ? wide : 1, Dv = n == 2 ? wide : 1, B = n == 7 ? SIZE_MAX / 2 + 1 : 1, bytes = 77;
+        size_t D = n == 1 ? wide : 1, Dv = n == 2 ? wide : 1, B = n == 7 ? SIZE_MAX / 2 + 1 : 1;
+        attn_dry_run dry = {77, NULL, 0};
         attn_tensor q = {NULL, ATTN_F32, B, 1, Lq, 1, 0, 0, 0, 0}, k = {NULL, ATTN_F32, B, 1, Lk, 1, 0, 0, 0, 0}, out;
         attn_mat one = {NULL, ATTN_F32, 1, 1, 0, 0};
         attn_mha_weights w = {{0}, {0}, {0}, {0}, NULL, NULL, NULL, NULL, H, Hkv};
@@ -901,8 +886,8 @@ TEST(mha_status_huge_shapes)
         }
         test_case("%s", names[n]);
         CHECK_STATUS(attn_mha(out, q, k, k, &w, NULL, NULL), ATTN_ERR_OVERFLOW);
-        CHECK_STATUS(attn_mha_scratch(&bytes, out, q, k, k, &w, NULL, NULL), ATTN_ERR_OVERFLOW);
-        CHECK(bytes == 77);
+        CHECK_STATUS(attn_mha(out, q, k, k, &w, NULL, test_dry(NULL, &dry)), ATTN_ERR_OVERFLOW);
+        CHECK(dry.scratch == 77);
     }
 }
 
@@ -947,24 +932,21 @@ TEST(mha_explain)
 {
     layer t = make_layer(large, ATTN_F32, WITH_BIASES);
     call_state c = call_of(&t, ATTN_ISA_BEST);
-    attn_mha_weights w = t.w;
-    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
-    char text[400], bytes[32];
-    test_case("explain");
+    const attn_mha_weights w = t.w;
+    char text[TEXT], bytes[32];
     snprintf(bytes, sizeof bytes, "scratch: %zu bytes", needed_by(&mha, &c));
-    CHECK_STATUS(attn_mha_explain(text, sizeof text, t.out, t.q, t.k, t.v, &t.w, &t.o, &ctx), ATTN_OK);
+    CHECK_STATUS(make(&mha, DRY, &c, text), ATTN_OK);
     CHECK(strstr(text, bytes) != NULL);
-    w.wk.rows++;
-    CHECK_STATUS(attn_mha_explain(text, sizeof text, t.out, t.q, t.k, t.v, &w, &t.o, &ctx), ATTN_ERR_SHAPE);
+    c.t.w.wk.rows++;
+    CHECK_STATUS(make(&mha, DRY, &c, text), ATTN_ERR_SHAPE);
     CHECK(strncmp(text, "weights.wk: ", 12) == 0);
-    w = t.w;
-    w.heads = 0;
-    CHECK_STATUS(attn_mha_explain(text, sizeof text, t.out, t.q, t.k, t.v, &w, &t.o, &ctx), ATTN_ERR_SHAPE);
+    c.t.w = w;
+    c.t.w.heads = 0;
+    CHECK_STATUS(make(&mha, DRY, &c, text), ATTN_ERR_SHAPE);
     CHECK(strncmp(text, "weights.heads: ", 15) == 0);
-    w = t.w;
-    w.bv = (const float *)(const void *)((const char *)t.w.bv + 1); /* never read */
-    CHECK_STATUS(attn_mha_explain(text, sizeof text, t.out, t.q, t.k, t.v, &w, &t.o, &ctx), ATTN_ERR_VALUE);
+    c.t.w = w;
+    c.t.w.bv = (const float *)(const void *)((const char *)t.w.bv + 1); /* never read */
+    CHECK_STATUS(make(&mha, DRY, &c, text), ATTN_ERR_VALUE);
     CHECK(strncmp(text, "weights.bv: ", 12) == 0);
-    CHECK_STATUS(attn_mha(t.out, t.q, t.k, t.v, &w, &t.o, &ctx), ATTN_ERR_VALUE);
-    CHECK_STATUS(attn_mha_explain(NULL, 1, t.out, t.q, t.k, t.v, &t.w, &t.o, &ctx), ATTN_ERR_NULL);
+    CHECK_STATUS(make(&mha, CALL, &c, NULL), ATTN_ERR_VALUE);
 }

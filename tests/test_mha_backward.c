@@ -135,7 +135,7 @@ static call_state call_of(const pass *p, attn_isa isa)
     return c;
 }
 
-static attn_status ask(const void *call, int form, size_t *bytes, char *text, size_t size)
+static attn_status ask(const void *call, attn_dry_run *dry)
 {
     const call_state *c = call;
     const pass *p = &c->p;
@@ -143,11 +143,7 @@ static attn_status ask(const void *call, int form, size_t *bytes, char *text, si
     const attn_mha_grads *g = c->no_grads ? NULL : &p->g;
     const attn_mha_weights *w = c->no_weights ? NULL : &t->w;
     test_memory_state.fail_all |= c->no_memory;
-    switch (form) {
-    case CALL: return attn_mha_backward(g, p->dout, t->q, t->k, t->v, w, &t->o, &c->ctx);
-    case SIZE: return attn_mha_backward_scratch(bytes, g, p->dout, t->q, t->k, t->v, w, &t->o, &c->ctx);
-    default: return attn_mha_backward_explain(text, size, g, p->dout, t->q, t->k, t->v, w, &t->o, &c->ctx);
-    }
+    return attn_mha_backward(g, p->dout, t->q, t->k, t->v, w, &t->o, test_dry(&c->ctx, dry));
 }
 
 static const subject backward; /* that, and its faults: below */
@@ -731,7 +727,7 @@ TEST(mha_backward_memory)
                                (d.H * d.Lq * (d.D + d.Dv) + d.Hkv * d.Lk * (d.D + d.Dv)));
             c.ctx.scratch = test_block(bytes);
             c.ctx.scratch_size = bytes - 1;
-            CHECK(needed_by(&backward, &c) == bytes); /* what ctx holds does not matter */
+            CHECK(needed_by(&backward, &c) == bytes);
             test_freeze();
             CHECK_STATUS(make(&backward, CALL, &c, NULL), ATTN_ERR_NOMEM);
             CHECK(test_wrote_nothing() && r.calls == 0);
@@ -749,7 +745,8 @@ TEST(mha_backward_scratch_grows)
 {
     enum { LONG = 8000, E = 8 };
     float x = 0, *memory = malloc(sizeof(float) * LONG * E); /* never touched */
-    size_t bytes[2] = {0, 0}, kept = sizeof(float) * LONG * (8 * E + 2);
+    attn_dry_run dry[2] = {{0}, {0}};
+    size_t kept = sizeof(float) * LONG * (8 * E + 2), most;
     if (!CHECK(memory != NULL))
         return;
     for (int half = 0; half < 2; half++) {
@@ -763,11 +760,12 @@ TEST(mha_backward_scratch_grows)
         w.heads = 2;
         g.q = attn_bhld(memory, ATTN_F32, 1, 1, L, E);
         g.wk = test_mat(ATTN_F32, E, E, PACKED), g.wv = test_mat(ATTN_F32, E, E, PACKED);
-        CHECK_STATUS(attn_mha_backward_scratch(&bytes[half], &g, rows, rows, rows, rows, &w, NULL, NULL), ATTN_OK);
+        CHECK_STATUS(attn_mha_backward(&g, rows, rows, rows, rows, &w, NULL, test_dry(NULL, &dry[half])), ATTN_OK);
     }
-    test_case("%zu and %zu bytes, rows of %zu", bytes[0], bytes[1], kept);
-    CHECK(bytes[0] >= kept && bytes[0] < kept + ((size_t)2 << 20));
-    CHECK(bytes[0] - bytes[1] > kept / 4 && bytes[0] - bytes[1] < kept);
+    most = dry[0].scratch;
+    test_case("%zu and %zu bytes, rows of %zu", most, dry[1].scratch, kept);
+    CHECK(most >= kept && most < kept + ((size_t)2 << 20));
+    CHECK(most - dry[1].scratch > kept / 4 && most - dry[1].scratch < kept);
     free(memory);
 }
 
@@ -905,8 +903,8 @@ static int may_undo(int f, int g)
     return a == b || (a <= DWO && b == A_GRADS) || (a >= WQ && a <= WO && b == A_WEIGHTS);
 }
 
-static const subject backward = {"attn_mha_backward", arg_names, ARGS, FAULTS, -1, A_SCRATCH, VIEW_FAULTS + NO_MEMORY,
-                                 sizeof(call_state), ask, inflict, arg_of, name_of, may_undo};
+static const subject backward = {
+    "attn_mha_backward", arg_names, ARGS, FAULTS, -1, sizeof(call_state), ask, inflict, arg_of, name_of, may_undo};
 
 static call_state good_call(void)
 {
@@ -926,10 +924,6 @@ TEST(mha_backward_status)
     good.p.t.o.lse = good.p.t.q, good.p.t.o.weights.dtype = (attn_dtype)77, good.p.t.o.scores = good.p.g.q;
     good.p.t.o.scores_stage = (attn_stage)9;
     check_right(&backward, &good, outs, OF_ALL, ", what opts has for outputs is not looked at");
-    test_case("where to write the size");
-    CHECK_STATUS(attn_mha_backward_scratch(NULL, &good.p.g, good.p.dout, good.p.t.q, good.p.t.k, good.p.t.v,
-                                           &good.p.t.w, NULL, NULL),
-                 ATTN_ERR_NULL);
 }
 
 /* F64 throughout or nowhere; biases are floats. */
@@ -1014,7 +1008,7 @@ TEST(mha_backward_status_huge_shapes)
     float x = 1;
     for (int n = 0; n < 7; n++) {
         static const char *const what[] = {"H and Lq", "Lk and D", "Lk and Dv", "Lk", "Lq", "B", "Lk and Ek"};
-        size_t H = n == 0 ? wide : 1, Lq = n == 0 ? wide : n == 4 ? most : 1, bytes = 77;
+        size_t H = n == 0 ? wide : 1, Lq = n == 0 ? wide : n == 4 ? most : 1;
         size_t Lk = n == 1 || n == 2 || n == 6 ? wide : n == 3 ? most : 1, E = n == 6 ? wide : 1;
         size_t D = n == 1 ? wide : 1, Dv = n == 2 ? wide : 1, B = n == 5 ? SIZE_MAX / 2 + 1 : 1;
         attn_tensor q = {NULL, ATTN_F32, B, 1, Lq, 1, 0, 0, 0, 0}, k = {NULL, ATTN_F32, B, 1, Lk, E, 0, 0, 0, 0};
@@ -1022,6 +1016,7 @@ TEST(mha_backward_status_huge_shapes)
         attn_mha_weights w = {{0}, {0}, {0}, {0}, NULL, NULL, NULL, NULL, H, H};
         attn_mha_grads g = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, NULL, NULL, NULL, NULL, 0};
         float sum[1] = {0};
+        attn_dry_run dry = {77, NULL, 0};
         q.data = k.data = one.data = &x;
         w.wq = w.wk = w.wv = w.wo = one;
         w.wq.cols = w.wk.cols = H * D, w.wv.cols = w.wo.rows = H * Dv;
@@ -1035,8 +1030,8 @@ TEST(mha_backward_status_huge_shapes)
         }
         test_case("%s", what[n]);
         CHECK_STATUS(attn_mha_backward(&g, q, q, k, k, &w, NULL, NULL), ATTN_ERR_OVERFLOW);
-        CHECK_STATUS(attn_mha_backward_scratch(&bytes, &g, q, q, k, k, &w, NULL, NULL), ATTN_ERR_OVERFLOW);
-        CHECK(bytes == 77);
+        CHECK_STATUS(attn_mha_backward(&g, q, q, k, k, &w, NULL, test_dry(NULL, &dry)), ATTN_ERR_OVERFLOW);
+        CHECK(dry.scratch == 77);
     }
 }
 
@@ -1057,9 +1052,9 @@ TEST(mha_backward_errno)
 /* The argument at fault by its name; and the scratch of the whole. */
 TEST(mha_backward_explain)
 {
-    pass p = make_pass(large, ATTN_F32, WITH_BIASES), bad;
+    pass p = make_pass(large, ATTN_F32, WITH_BIASES);
     call_state c = call_of(&p, ATTN_ISA_BEST);
-    char text[600], bytes[32];
+    char text[TEXT], bytes[32];
     const struct {
         const char *start;
         attn_status status;
@@ -1069,26 +1064,22 @@ TEST(mha_backward_explain)
                 {"weights.wo: ", ATTN_ERR_NULL}};
     test_case("explain");
     snprintf(bytes, sizeof bytes, "scratch: %zu bytes", needed_by(&backward, &c));
-    CHECK_STATUS(attn_mha_backward_explain(text, sizeof text, &p.g, p.dout, p.t.q, p.t.k, p.t.v, &p.t.w, &p.t.o, NULL),
-                 ATTN_OK);
+    CHECK_STATUS(make(&backward, DRY, &c, text), ATTN_OK);
     CHECK(strstr(text, bytes) != NULL);
     for (size_t n = 0; n < COUNT(want); n++) {
-        bad = p;
+        pass *bad = &c.p;
+        *bad = p;
         switch (n) {
-        case 0: bad.g.wk.rows++; break;
-        case 1: bad.g.bv = (float *)(void *)((char *)bad.g.bv + 1); break;
-        case 2: bad.dout.dim--; break;
-        case 3: bad.g.accumulate = 1, bad.g.q.dtype = ATTN_F16; break;
-        case 4: bad.t.o.score_mod = modify; break;
-        case 5: bad.g.q.data = bad.dout.data; break;
-        default: memset(&bad.t.w.wo, 0, sizeof bad.t.w.wo); break;
+        case 0: bad->g.wk.rows++; break;
+        case 1: bad->g.bv = (float *)(void *)((char *)bad->g.bv + 1); break;
+        case 2: bad->dout.dim--; break;
+        case 3: bad->g.accumulate = 1, bad->g.q.dtype = ATTN_F16; break;
+        case 4: bad->t.o.score_mod = modify; break;
+        case 5: bad->g.q.data = bad->dout.data; break;
+        default: memset(&bad->t.w.wo, 0, sizeof bad->t.w.wo); break;
         }
-        CHECK_STATUS(attn_mha_backward_explain(text, sizeof text, &bad.g, bad.dout, bad.t.q, bad.t.k, bad.t.v, &bad.t.w,
-                                               &bad.t.o, NULL),
-                     want[n].status);
+        CHECK_STATUS(make(&backward, DRY, &c, text), want[n].status);
         if (!CHECK(strncmp(text, want[n].start, strlen(want[n].start)) == 0))
             printf("    %s", text);
     }
-    CHECK_STATUS(attn_mha_backward_explain(NULL, 1, &p.g, p.dout, p.t.q, p.t.k, p.t.v, &p.t.w, &p.t.o, NULL),
-                 ATTN_ERR_NULL);
 }

@@ -628,7 +628,7 @@ TEST(packed_fences)
 TEST(packed_many)
 {
     enum { TEXTS = 100000, ROWS = 60, D = 8 };
-    size_t *qs = malloc((TEXTS + 1) * sizeof *qs), *ks = malloc((TEXTS + 1) * sizeof *ks), bytes = 0;
+    size_t *qs = malloc((TEXTS + 1) * sizeof *qs), *ks = malloc((TEXTS + 1) * sizeof *ks);
     if (!CHECK(qs && ks))
         return;
     for (int kind = 0; kind < 5; kind++) /* no rows at all; one text; one row each in the middle; no keys; no queries */
@@ -664,9 +664,8 @@ TEST(packed_many)
             }
             CHECK(grid_same_outputs(&c, &want, GRID_FORWARD));
             ctx.parallel = test_serial_backwards(&runner, 2);
-            CHECK_STATUS(attn_sdpa_scratch(&bytes, c.out, c.q, c.k, c.v, &c.o, &ctx), ATTN_OK);
-            CHECK(bytes < 1 << 20);
-            CHECK_STATUS(attn_sdpa_explain(text, sizeof text, c.out, c.q, c.k, c.v, &c.o, &ctx), ATTN_OK);
+            CHECK(grid_scratch(&c, GRID_FORWARD, &ctx) < 1 << 20);
+            CHECK_STATUS(grid_ask(&c, GRID_DRY, &ctx, text, sizeof text), ATTN_OK);
             test_release();
         }
     free(qs);
@@ -707,14 +706,11 @@ static void run_layer_at(const layer_call *c, int which, attn_isa isa, size_t wi
 {
     test_runner runner;
     attn_ctx ctx = test_ctx(isa);
-    size_t bytes = 0;
+    attn_dry_run dry = {0};
     long calls;
     ctx.parallel = test_threads(&runner, width);
-    if (which == GRID_BACKWARD)
-        CHECK_STATUS(attn_mha_backward_scratch(&bytes, &c->g, c->dout, c->q, c->k, c->v, &c->w, &c->o, &ctx), ATTN_OK);
-    else
-        CHECK_STATUS(attn_mha_scratch(&bytes, c->out, c->q, c->k, c->v, &c->w, &c->o, &ctx), ATTN_OK);
-    test_scratch(&ctx, bytes, 1);
+    CHECK_STATUS(run_layer(c, which, test_dry(&ctx, &dry)), ATTN_OK);
+    test_scratch(&ctx, dry.scratch, 1);
     calls = test_memory_state.calls;
     CHECK_STATUS(run_layer(c, which, &ctx), ATTN_OK);
     CHECK(test_memory_state.calls == calls && runner.most <= width);
@@ -904,7 +900,7 @@ static attn_status inflict(grid_wrong *s, int fault, int function)
 {
     grid_call *c = &s->c;
     attn_opts *o = &c->o;
-    int backward = function >= GRID_BACK, plans = function != GRID_SDPA && function != GRID_BACK;
+    int backward = function >= GRID_BACK, is_dry = function == GRID_DRY || function == GRID_BACK_DRY;
     static size_t lens[] = {1};
     static const uint32_t zeros[64] = {0};
     switch (fault) {
@@ -948,13 +944,11 @@ static attn_status inflict(grid_wrong *s, int fault, int function)
     case OUT_ON_KV_STARTS: c->out.data = grid_onto(o->kv_starts); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
     case LSE_ON_Q_STARTS: o->lse.data = grid_onto(o->q_starts); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
     case DK_ON_KV_STARTS: c->g.k.data = grid_onto(o->kv_starts); return backward ? ATTN_ERR_ALIAS : ATTN_OK;
-    case SCRATCH_ON_STARTS:
-        s->ctx.scratch = grid_onto(o->q_starts), s->ctx.scratch_size = 8;
-        return function == GRID_SIZE || function == GRID_BACK_SIZE ? ATTN_OK : ATTN_ERR_ALIAS;
+    case SCRATCH_ON_STARTS: s->ctx.scratch = grid_onto(o->q_starts), s->ctx.scratch_size = 8; break;
     case SCRATCH_SHORT:
         s->ctx.scratch = s->scratch, s->ctx.scratch_size = s->needed[backward] - 1;
-        return function == GRID_SIZE || function == GRID_BACK_SIZE ? ATTN_OK : ATTN_ERR_NOMEM;
-    default: s->no_memory = 1; return plans || s->needed[backward] < 1 << 15 ? ATTN_OK : ATTN_ERR_NOMEM;
+        return is_dry ? ATTN_OK : ATTN_ERR_NOMEM;
+    default: s->no_memory = 1; return is_dry || s->needed[backward] < 1 << 15 ? ATTN_OK : ATTN_ERR_NOMEM;
     }
     return faults[fault].want;
 }
@@ -1038,16 +1032,15 @@ TEST(packed_status_elsewhere)
     attn_tensor y = test_tensor(ATTN_F32, 1, 1, 6, EMBED, T_BHLD), two = test_tensor(ATTN_F32, 2, 1, 3, EMBED, T_BHLD);
     attn_mha_weights w;
     attn_opts o = {0};
-    size_t bytes = 5;
     char text[GRID_TEXT];
+    attn_dry_run dry = {5, text, sizeof text};
     o.sequences = TEXTS, o.q_starts = starts_of(0, 1, 1, 3), o.kv_starts = starts_of(0, 1, 4, 6);
     CHECK_STATUS(attn_kv_cache_init(&cache, 1, 2, 8, 4, 4, ATTN_F32, 0, NULL, 0), ATTN_OK);
     CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
     test_freeze();
     CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &o, NULL), ATTN_ERR_VALUE);
-    CHECK_STATUS(attn_kv_cache_scratch(&bytes, out, q, &cache, &o, NULL), ATTN_ERR_VALUE);
-    CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &o, NULL), ATTN_ERR_VALUE);
-    CHECK(grid_names(text, "opts.sequences") && bytes == 5 && test_wrote_nothing());
+    CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &o, test_dry(NULL, &dry)), ATTN_ERR_VALUE);
+    CHECK(grid_names(text, "opts.sequences") && dry.scratch == 5 && test_wrote_nothing());
     o.sequences = 0;
     CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &o, NULL), ATTN_OK);
     attn_kv_cache_free(&cache);
@@ -1061,18 +1054,18 @@ TEST(packed_status_elsewhere)
     o.q_starts = starts_of(0, 1, 1, 7);
     test_freeze();
     CHECK_STATUS(attn_mha(y, x, x, x, &w, &o, NULL), ATTN_ERR_VALUE);
-    CHECK_STATUS(attn_mha_explain(text, sizeof text, y, x, x, x, &w, &o, NULL), ATTN_ERR_VALUE);
+    CHECK_STATUS(attn_mha(y, x, x, x, &w, &o, test_dry(NULL, &dry)), ATTN_ERR_VALUE);
     CHECK(grid_names(text, "opts.q_starts"));
     o.q_starts = o.kv_starts;
     o.weights = test_tensor(ATTN_F32, 1, 1, 6, 6, T_BHLD); /* the mean of heads */
     CHECK_STATUS(attn_mha(y, x, x, x, &w, &o, NULL), ATTN_ERR_VALUE);
-    CHECK_STATUS(attn_mha_scratch(&bytes, y, x, x, x, &w, &o, NULL), ATTN_ERR_VALUE);
+    CHECK_STATUS(attn_mha(y, x, x, x, &w, &o, test_dry(NULL, &dry)), ATTN_ERR_VALUE);
     o.weights = test_tensor(ATTN_F32, 1, 2, 6, 6, T_BHLD);
     CHECK_STATUS(attn_mha(y, x, x, x, &w, &o, NULL), ATTN_ERR_VALUE);
     o.weights.data = NULL, memset(&o.weights, 0, sizeof o.weights);
     CHECK_STATUS(attn_mha(two, two, two, two, &w, &o, NULL), ATTN_ERR_SHAPE);
-    CHECK_STATUS(attn_mha_explain(text, sizeof text, two, test_tensor_like(two, T_BHLD), test_tensor_like(two, T_BHLD),
-                                  test_tensor_like(two, T_BHLD), &w, &o, NULL),
+    CHECK_STATUS(attn_mha(two, test_tensor_like(two, T_BHLD), test_tensor_like(two, T_BHLD),
+                          test_tensor_like(two, T_BHLD), &w, &o, test_dry(NULL, &dry)),
                  ATTN_ERR_SHAPE);
     CHECK(grid_names(text, "q") || grid_names(text, "opts.sequences"));
 }

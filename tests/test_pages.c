@@ -344,9 +344,9 @@ static void give_scratch(kv_question *a, const attn_kv_pages *p)
 {
     kv_answer r = kv_blank(a, longest(p), p->v.dim);
     attn_opts o = kv_with_outputs(a->opts, &r);
-    size_t bytes = 0;
-    CHECK_STATUS(attn_kv_pages_scratch(&bytes, r.out, a->q, p, &o, &a->ctx), ATTN_OK);
-    test_scratch(&a->ctx, bytes, test_maybe());
+    attn_dry_run dry = {0};
+    CHECK_STATUS(attn_kv_pages_attend(r.out, a->q, p, &o, test_dry(&a->ctx, &dry)), ATTN_OK);
+    test_scratch(&a->ctx, dry.scratch, test_maybe());
 }
 
 static void describe(const twin *t, const kv_question *a, const char *what)
@@ -1209,7 +1209,7 @@ TEST(pages_empty)
                     out = test_tensor(ATTN_F32, 2, 2, 3, 2, T_BHLD);
         attn_tensor lse = test_tensor(ATTN_F32, 2, 2, 3, 1, T_BHLD), few;
         attn_opts opts = {0};
-        size_t bytes = 12345;
+        attn_dry_run dry = {0};
         twin t;
         s.dtype = kinds[n];
         t = new_twin(s);
@@ -1227,7 +1227,7 @@ TEST(pages_empty)
         CHECK_STATUS(attn_kv_pages_attend(few, attn_tensor_slice(q, 0, 0), &none, &opts, NULL), ATTN_OK);
         opts.lse.len = 3, out.batch = 0;
         CHECK_STATUS(attn_kv_pages_attend(out, q, &none, &opts, NULL), ATTN_OK);
-        CHECK_STATUS(attn_kv_pages_scratch(&bytes, out, q, &none, &opts, NULL), ATTN_OK);
+        CHECK_STATUS(attn_kv_pages_attend(out, q, &none, &opts, test_dry(NULL, &dry)), ATTN_OK);
         CHECK(test_wrote_nothing());
         few = attn_tensor_of(q.data, ATTN_F32, 0, 1, 3, 3, 9, 9, 3, 1);
         CHECK_STATUS(attn_kv_pages_append(&none, few, attn_tensor_of(q.data, ATTN_F32, 0, 1, 3, 2, 6, 6, 2, 1), NULL),
@@ -1271,7 +1271,8 @@ TEST(pages_empty)
 TEST(pages_endless)
 {
     const size_t most = (size_t)PTRDIFF_MAX;
-    size_t lens[1] = {70}, bytes = 12345;
+    size_t lens[1] = {70};
+    attn_dry_run dry = {0};
     uint32_t table[2] = {0, UINT32_MAX};
     attn_tensor row = test_random_tensor(ATTN_F32, 1, 1, 1, 3, T_BHLD),
                 q = test_random_tensor(ATTN_F32, 1, 2, 5, 3, T_BHLD);
@@ -1285,13 +1286,13 @@ TEST(pages_endless)
     CHECK_STATUS(attn_kv_pages_attend(out, q, &p, NULL, NULL), ATTN_OK);
     for (size_t d = 0; d < 3; d++)
         CHECK_NEAR(test_tensor_get(out, 0, 1, 4, d), test_tensor_get(row, 0, 0, 0, d), 1e-6L);
-    CHECK_STATUS(attn_kv_pages_scratch(&bytes, out, q, &p, NULL, NULL), ATTN_OK);
+    CHECK_STATUS(attn_kv_pages_attend(out, q, &p, NULL, test_dry(NULL, &dry)), ATTN_OK);
     p.k.len = p.v.len = most / 2 + 1;
-    bytes = 12345;
+    dry.scratch = 12345;
     test_freeze();
     CHECK_STATUS(attn_kv_pages_attend(out, q, &p, NULL, NULL), ATTN_ERR_OVERFLOW);
-    CHECK_STATUS(attn_kv_pages_scratch(&bytes, out, q, &p, NULL, NULL), ATTN_ERR_OVERFLOW);
-    CHECK(bytes == 12345 && test_wrote_nothing());
+    CHECK_STATUS(attn_kv_pages_attend(out, q, &p, NULL, test_dry(NULL, &dry)), ATTN_ERR_OVERFLOW);
+    CHECK(dry.scratch == 12345 && test_wrote_nothing());
     p.table_stride = 1;
     CHECK_STATUS(attn_kv_pages_attend(out, q, &p, NULL, NULL), ATTN_OK);
 }
@@ -1459,6 +1460,11 @@ static int is_of_i8(int f)
            f == LSE_OVER_K_SCALES || f == LSE_OVER_V_SCALES;
 }
 
+static int lacks_data(int f) /* which a dry run has no need of */
+{
+    return f == K_NO_DATA || f == V_NO_DATA;
+}
+
 static struct scene { /* of each type of page; nothing that fails changes it */
     twin t;
     attend_call right;
@@ -1468,7 +1474,8 @@ static struct scene { /* of each type of page; nothing that fails changes it */
 static void set_scene(struct scene *scene, attn_dtype dtype)
 {
     shape s = {S_B, 1, S_D, S_DV, 4, S_STRIDE, S_PAGES, ATTN_F32, 0};
-    size_t rows[2] = {S_LK, 3}, needed = 0;
+    size_t rows[2] = {S_LK, 3};
+    attn_dry_run dry = {0};
     attend_call *c = &scene->right;
     s.dtype = dtype;
     scene->t = new_twin(s);
@@ -1490,9 +1497,9 @@ static void set_scene(struct scene *scene, attn_dtype dtype)
     c->opts.scores_stage = ATTN_STAGE_FINAL;
     c->many[0] = c->many[1] = S_LQ;
     c->opts.q_lens = c->many;
-    CHECK_STATUS(attn_kv_pages_scratch(&needed, c->out, c->q, &c->pages, &c->opts, &c->ctx), ATTN_OK);
-    c->ctx.scratch = test_block(needed);
-    c->ctx.scratch_size = needed;
+    CHECK_STATUS(attn_kv_pages_attend(c->out, c->q, &c->pages, &c->opts, test_dry(&c->ctx, &dry)), ATTN_OK);
+    c->ctx.scratch = test_block(dry.scratch);
+    c->ctx.scratch_size = dry.scratch;
 }
 
 typedef struct arrays { /* of a call; an output that begins at one of them does not end behind `room` */
@@ -1516,14 +1523,11 @@ static attend_call call_of(const struct scene *scene, arrays *own)
 static void attempt_attend(int f, int g, attn_status want)
 {
     for (int kind = 0; kind < 4; kind++) {
-        unsigned args = attend_faults[f].args | attend_faults[g].args;
         static arrays own, own_before;
-        size_t bytes = 12345;
         attend_call c = call_of(&scenes[kind], &own);
-        int entries = f == ENTRY_PAST || f == ENTRY_LAST || f == ENTRY_SEEN || g == ENTRY_PAST || g == ENTRY_LAST ||
-                      g == ENTRY_SEEN;
         attn_kv_pages before;
         char text[200] = "";
+        attn_dry_run dry = {12345, text, sizeof text};
         if (f != g && (f + g) % 4 != kind && !is_of_i8(f) && !is_of_i8(g)) /* pairs take turns */
             continue;
         if ((is_of_i8(f) || is_of_i8(g)) && kinds[kind] != ATTN_I8)
@@ -1540,16 +1544,14 @@ static void attempt_attend(int f, int g, attn_status want)
         test_memory_state.fail_all = c.no_memory;
         CHECK_STATUS(attn_kv_pages_attend(c.out, c.q, c.given, &c.opts, &c.ctx), want);
         test_memory_state.fail_all = 0;
-        if (!(args & A_SCRATCH) && !entries)
-            CHECK_STATUS(attn_kv_pages_scratch(&bytes, c.out, c.q, c.given, &c.opts, &c.ctx), want);
-        if (!c.no_memory) {
+        if (want != ATTN_ERR_NOMEM && !lacks_data(f) && !lacks_data(g)) {
             const char *named = f == g ? attend_faults[f].named : NULL;
-            CHECK_STATUS(attn_kv_pages_explain(text, sizeof text, c.out, c.q, c.given, &c.opts, &c.ctx), want);
-            CHECK(strstr(text, attn_status_string(want)) != NULL);
+            CHECK_STATUS(attn_kv_pages_attend(c.out, c.q, c.given, &c.opts, test_dry(&c.ctx, &dry)), want);
+            CHECK(strstr(text, ": ") != NULL);
             if (named && !CHECK(strncmp(text, named, strlen(named)) == 0))
                 printf("    says: %s", text);
         }
-        CHECK(bytes == 12345 && test_wrote_nothing() && same_pages(before, c.pages));
+        CHECK(dry.scratch == 12345 && test_wrote_nothing() && same_pages(before, c.pages));
         CHECK(memcmp(&own_before, &own, sizeof own) == 0);
     }
 }
@@ -1562,35 +1564,28 @@ TEST(pages_status_attend)
     all_faults(attend_faults, ATTEND_FAULTS, attempt_attend);
 }
 
-/* The right call is right, so that faults are faults. Entries that only scratch would look at are no fault of it. */
+/* The right call is right, so that faults are faults. Entries of pages that no query sees are none. */
 TEST(pages_status_attend_right)
 {
     for (int kind = 0; kind < 4; kind++) {
         struct scene *scene = &scenes[kind];
         static arrays own;
-        size_t needed = 12345, again = 0;
         attend_call c;
         char text[1000];
+        attn_dry_run dry = {0, text, sizeof text}, again = {0, text, 5};
         set_scene(scene, kinds[kind]);
         test_case("the right call, %s", test_dtype_name(kinds[kind]));
         c = call_of(scene, &own);
         c.opts.q_lens = c.many;
-        CHECK_STATUS(attn_kv_pages_scratch(NULL, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_ERR_NULL);
         CHECK_STATUS(attn_kv_pages_attend(c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
         CHECK(!isnan(test_tensor_get(c.out, 1, 1, 1, 1)));
-        CHECK_STATUS(attn_kv_pages_explain(text, sizeof text, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
+        CHECK_STATUS(attn_kv_pages_attend(c.out, c.q, &c.pages, &c.opts, test_dry(&c.ctx, &dry)), ATTN_OK);
         CHECK(strstr(text, "scratch: ") != NULL);
-        CHECK_STATUS(attn_kv_pages_explain(text, 5, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
-        CHECK(strlen(text) == 4);
-        CHECK_STATUS(attn_kv_pages_explain(NULL, 0, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
-        CHECK_STATUS(attn_kv_pages_explain(NULL, 1, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_ERR_NULL);
         c.ctx.scratch = NULL, c.ctx.scratch_size = 0;
         CHECK_STATUS(attn_kv_pages_attend(c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
-        CHECK_STATUS(attn_kv_pages_scratch(&needed, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
-        for (size_t n = 0; n < S_B * S_STRIDE; n++)
-            own.table[n] = UINT32_MAX;
-        CHECK_STATUS(attn_kv_pages_scratch(&again, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
-        CHECK(again == needed);
+        own.table[0] = UINT32_MAX;
+        CHECK_STATUS(attn_kv_pages_attend(c.out, c.q, &c.pages, &c.opts, test_dry(&c.ctx, &again)), ATTN_OK);
+        CHECK(again.scratch == dry.scratch && strlen(text) == 4);
         c.opts.window.on = 0;
         CHECK_STATUS(attn_kv_pages_attend(c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_ERR_VALUE);
         test_release();
@@ -1720,7 +1715,7 @@ TEST(pages_status_append)
 
 /* ---- scratch and memory ---- */
 
-/* Exactly what attn_kv_pages_scratch says, at any alignment, is enough, now and when the items have grown; it does not
+/* Exactly what a dry run tells, at any alignment, is enough, now and when the items have grown; it does not
    change as they grow, and one byte less is too little once they are full. */
 TEST(pages_scratch)
 {
@@ -1770,7 +1765,8 @@ TEST(pages_scratch_grows)
     for (int kind = 0; kind < 8; kind++)
         for (size_t width = 1; width < 5; width++) {
             shape s = {3, 2, 9, 5, 1, 0, 0, ATTN_F32, 0};
-            size_t bytes = 0, now = 0;
+            attn_dry_run dry = {0};
+            size_t bytes = 0;
             kv_question a;
             twin t;
             s.dtype = kinds[kind % 4];
@@ -1794,10 +1790,10 @@ TEST(pages_scratch_grows)
                 o.blocks = a.opts.blocks;
                 describe(&t, &a, "scratch grows");
                 if (n == 0 || !(kind % 2)) /* lists of blocks of other shapes are another call */
-                    CHECK_STATUS(attn_kv_pages_scratch(&now, r.out, a.q, &t.pages, &o, &a.ctx), ATTN_OK);
+                    CHECK_STATUS(attn_kv_pages_attend(r.out, a.q, &t.pages, &o, test_dry(&a.ctx, &dry)), ATTN_OK);
                 if (n == 0)
-                    test_scratch(&a.ctx, bytes = now, kind % 2);
-                CHECK(n == 0 || now <= bytes);
+                    test_scratch(&a.ctx, bytes = dry.scratch, kind % 2);
+                CHECK(dry.scratch <= bytes);
                 if (!(kind % 2))
                     compare(&t, &a);
                 else { /* what this call needs by itself */
@@ -1847,7 +1843,7 @@ TEST(pages_errno)
                         out = test_tensor(ATTN_F32, 1, 1, 2, 150, T_BHLD);
             attn_tensor k = test_random_tensor(ATTN_F64, 1, 1, 290, 200, T_BHLD);
             attn_tensor v = test_random_tensor(ATTN_F64, 1, 1, 290, 150, T_BHLD);
-            size_t bytes;
+            attn_dry_run dry = {0};
             attn_opts opts = {0};
             twin t;
             opts.scale = 3000;
@@ -1861,7 +1857,7 @@ TEST(pages_errno)
 #define KEEPS_ERRNO(call, want) CHECK_STATUS(call, want), CHECK(errno == MARK), errno = MARK
             KEEPS_ERRNO(attn_kv_pages_append(&t.pages, k, v, NULL), ATTN_OK);
             KEEPS_ERRNO(attn_kv_pages_append(&t.pages, k, v, NULL), ATTN_ERR_VALUE);
-            KEEPS_ERRNO(attn_kv_pages_scratch(&bytes, out, q, &t.pages, &opts, &ctx), ATTN_OK);
+            KEEPS_ERRNO(attn_kv_pages_attend(out, q, &t.pages, &opts, test_dry(&ctx, &dry)), ATTN_OK);
             KEEPS_ERRNO(attn_kv_pages_attend(out, q, &t.pages, &opts, &ctx), ATTN_OK);
             test_memory_state.fail_all = 1;
             KEEPS_ERRNO(attn_kv_pages_attend(out, q, &t.pages, &opts, &ctx), ATTN_ERR_NOMEM);

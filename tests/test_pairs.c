@@ -1225,7 +1225,7 @@ TEST(pairs_scratch)
         test_runner runner;
         test_case("shape %d, width %d", n / 3, 1 + n % 3 * 2);
         ctx.parallel = test_serial_backwards(&runner, 1 + (size_t)n % 3 * 2);
-        CHECK_STATUS(attn_sdpa_scratch(&ctx.scratch_size, c.out, c.q, c.k, c.v, NULL, &ctx), ATTN_OK);
+        ctx.scratch_size = grid_scratch(&c, GRID_FORWARD, &ctx);
         ctx.scratch = test_block(ctx.scratch_size--);
         test_freeze();
         CHECK_STATUS(attn_sdpa(c.out, c.q, c.k, c.v, NULL, &ctx), ATTN_ERR_NOMEM);
@@ -1922,9 +1922,9 @@ TEST(pairs_types)
             CHECK(!test_same_tensor_bits(c.out, base.out));
         else
             CHECK(same_outputs(&c, &base, 0, 0));
-        CHECK_STATUS(attn_sdpa_explain(text, sizeof text, c.out, c.q, c.k, c.v, &c.o, &pairs_ctx), ATTN_OK);
+        CHECK_STATUS(grid_ask(&c, GRID_DRY, &pairs_ctx, text, sizeof text), ATTN_OK);
         CHECK(names_isa(text, pairs ? PAIRS : BASE));
-        CHECK_STATUS(attn_sdpa_explain(text, sizeof text, c.out, c.q, c.k, c.v, &c.o, &base_ctx), ATTN_OK);
+        CHECK_STATUS(grid_ask(&c, GRID_DRY, &base_ctx, text, sizeof text), ATTN_OK);
         CHECK(names_isa(text, BASE));
         renew(&best);
         run(&best, ATTN_ISA_BEST);
@@ -1968,7 +1968,7 @@ TEST(pairs_types_of_lists)
         grid_call c = plain_call(1, 2, 1, 3, 50, 8, 8);
         make_lists(&c, &mask, 2, kv_len, 1);
         test_case("blocks of %zu keys", kv_len);
-        CHECK_STATUS(attn_sdpa_explain(text, sizeof text, c.out, c.q, c.k, c.v, &c.o, &pairs_ctx), ATTN_OK);
+        CHECK_STATUS(grid_ask(&c, GRID_DRY, &pairs_ctx, text, sizeof text), ATTN_OK);
         CHECK(names_isa(text, kv_len % 2 ? BASE : PAIRS));
         test_release();
     }
@@ -2017,6 +2017,7 @@ TEST(pairs_types_of_caches)
         int pairs = q_type == ATTN_BF16 && type == ATTN_BF16;
         attn_kv_cache cache;
         char text[4096];
+        attn_dry_run dry = {0, text, sizeof text};
         memset(&cache, 0, sizeof cache);
         CHECK_STATUS(attn_kv_cache_size(&bytes, 1, 2, 50, 65, 9, type, 0), ATTN_OK);
         CHECK_STATUS(attn_kv_cache_init(&cache, 1, 2, 50, 65, 9, type, 0, test_block(bytes), bytes), ATTN_OK);
@@ -2030,7 +2031,7 @@ TEST(pairs_types_of_caches)
             CHECK(!test_same_tensor_bits(out, base));
         else
             CHECK(same(out, base));
-        CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, &pairs_ctx), ATTN_OK);
+        CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, NULL, test_dry(&pairs_ctx, &dry)), ATTN_OK);
         CHECK(names_isa(text, pairs ? PAIRS : BASE));
         test_release();
     }
@@ -2078,7 +2079,7 @@ TEST(pairs_elsewhere)
         CHECK(grid_run(&c, GRID_BACKWARD, PAIRS, GRID_ALONE, 1, GRID_EXACT));
         CHECK(grid_run(&base, GRID_BACKWARD, BASE, GRID_ALONE, 1, GRID_NO_SCRATCH));
         CHECK(grid_same_outputs(&c, &base, GRID_BACKWARD));
-        CHECK_STATUS(grid_ask(&c, GRID_BACK_EXPLAIN, &pairs_ctx, text, sizeof text), ATTN_OK);
+        CHECK_STATUS(grid_ask(&c, GRID_BACK_DRY, &pairs_ctx, text, sizeof text), ATTN_OK);
         CHECK(names_isa(text, BASE));
         test_release();
     }

@@ -114,7 +114,7 @@ TEST(recipes_cache_in_place)
                           attn_blhd((float *)values.data + at_layer, ATTN_F32, 1, pos + 1, HKV, D), 0, h, 0, NULL, 0);
         }
     { /* a token beyond the cache, and who is to blame in a step that fails */
-        attn_fault fault = {NULL, NULL};
+        attn_fault fault = {NULL, NULL, ""};
         attn_ctx ctx = {.fault = &fault};
         float *q = out.data;
         CHECK_STATUS(attend_in_place(out.data, q, key_cache, value_cache, 0, L, L, H, HKV, D, &ctx), ATTN_ERR_VALUE);

@@ -798,6 +798,14 @@ TEST(sdpa_scratch)
         }
 }
 
+/* Of a call whose values are its keys. */
+static size_t scratch_of(attn_tensor out, attn_tensor q, attn_tensor k, const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn_dry_run dry = {0};
+    CHECK_STATUS(attn_sdpa(out, q, k, k, opts, test_dry(ctx, &dry)), ATTN_OK);
+    return dry.scratch;
+}
+
 /* Under 4 MiB for each task and no more for longer ones, be there many queries or one, many heads or one. The tensors
    are never touched: broadcast inputs, and an out that no one writes. */
 TEST(sdpa_scratch_of_long)
@@ -810,8 +818,7 @@ TEST(sdpa_scratch_of_long)
     FOR_EACH_ISA (isa)
         for (int n = 0; n < COUNT(trial_widths) * 4; n++) {
             int single_query = n / COUNT(trial_widths) % 2;
-            size_t width = trial_widths[n % COUNT(trial_widths)], heads = n / COUNT(trial_widths) / 2 ? 1 : H,
-                   bytes[3] = {0, 0, 0};
+            size_t width = trial_widths[n % COUNT(trial_widths)], heads = n / COUNT(trial_widths) / 2 ? 1 : H, bytes[3];
             for (size_t l = 0; l < 3; l++) {
                 static const size_t lengths[] = {4096, LONG, LONGER};
                 test_runner r;
@@ -819,9 +826,7 @@ TEST(sdpa_scratch_of_long)
                 size_t Lk = lengths[l], Lq = single_query ? 1 : Lk;
                 attn_tensor q = attn_tensor_of(&one, ATTN_F32, 1, heads, Lq, D, 0, 0, 0, 0), kv = q;
                 kv.len = Lk;
-                CHECK_STATUS(
-                    attn_sdpa_scratch(&bytes[l], attn_bhld(memory, ATTN_F32, 1, heads, Lq, D), q, kv, kv, NULL, &ctx),
-                    ATTN_OK);
+                bytes[l] = scratch_of(attn_bhld(memory, ATTN_F32, 1, heads, Lq, D), q, kv, NULL, &ctx);
             }
             test_case("%s, %d queries, %d heads, width %d: %zu, %zu, %zu bytes", attn_isa_string(isa),
                       single_query ? 1 : LONG, (int)heads, (int)width, bytes[0], bytes[1], bytes[2]);
@@ -843,7 +848,7 @@ TEST(sdpa_scratch_steady)
     static float one[1], memory[H * D * LONG], keys[H * D * LONG];
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 8; n++) {
-            size_t first = 0, bytes = 0;
+            size_t first = 0, bytes;
             for (size_t l = 0; l < COUNT(lengths); l++) {
                 size_t Lq = lengths[l][0], Lk = lengths[l][1];
                 attn_tensor q = attn_tensor_of(one, ATTN_F32, 1, H, Lq, D, 0, 0, 0, 0), kv = q;
@@ -858,9 +863,7 @@ TEST(sdpa_scratch_steady)
                 if (n / 4)
                     q.heads = kv.heads = 1;
                 test_case("%s, kind %d, %zu queries, %zu keys", attn_isa_string(isa), n, Lq, Lk);
-                CHECK_STATUS(
-                    attn_sdpa_scratch(&bytes, attn_bhld(memory, ATTN_F32, 1, q.heads, Lq, D), q, kv, kv, &opts, &ctx),
-                    ATTN_OK);
+                bytes = scratch_of(attn_bhld(memory, ATTN_F32, 1, q.heads, Lq, D), q, kv, &opts, &ctx);
                 first = l == 0 ? bytes : first;
                 CHECK(bytes == first);
             }
@@ -881,11 +884,11 @@ TEST(sdpa_scratch_of_wide)
                 test_runner r;
                 attn_ctx ctx = grid_context(isa, GRID_REVERSED, wide[w], &r);
                 attn_tensor out = test_tensor(ATTN_F32, B, H, 1, D, T_BHLD);
-                size_t bytes = 0;
+                size_t bytes;
                 if (test_quick && decode && w != 4)
                     continue;
                 test_case("%s, width %zu%s", attn_isa_string(isa), wide[w], decode ? ", one query" : "");
-                CHECK_STATUS(attn_sdpa_scratch(&bytes, out, q, kv, kv, NULL, &ctx), ATTN_OK);
+                bytes = scratch_of(out, q, kv, NULL, &ctx);
                 first = first ? first : bytes;
                 CHECK(bytes > 0 && bytes == first && bytes < (size_t)MOST_TASKS << 22);
                 CHECK_STATUS(attn_sdpa(out, q, kv, kv, NULL, &ctx), ATTN_OK);
@@ -908,16 +911,14 @@ TEST(sdpa_scratch_grows)
     FOR_EACH_ISA (isa)
         for (int w = 0; w < COUNT(wide); w++)
             for (int many = 0; many < 2; many++) {
-                size_t bytes[3] = {0, 0, 0}, H = many ? 256 : 1;
+                size_t bytes[3], H = many ? 256 : 1;
                 for (int l = 0; l < 3; l++) {
                     test_runner r;
                     attn_ctx ctx = grid_context(isa, GRID_REVERSED, wide[w], &r);
                     attn_tensor q = attn_tensor_of(&one, ATTN_F32, 1, H, 64, 128, 0, 0, 0, 1), kv = q;
                     q.dim_stride = kv.dim_stride = 0;
                     kv.len = lengths[l];
-                    CHECK_STATUS(
-                        attn_sdpa_scratch(&bytes[l], attn_bhld(memory, ATTN_F32, 1, H, 64, 128), q, kv, kv, NULL, &ctx),
-                        ATTN_OK);
+                    bytes[l] = scratch_of(attn_bhld(memory, ATTN_F32, 1, H, 64, 128), q, kv, NULL, &ctx);
                     CHECK(bytes[l] > 0 && bytes[l] < wide[w] << 22);
                 }
                 test_case("%s, width %zu, %d heads: %zu, %zu, %zu bytes", attn_isa_string(isa), wide[w], (int)H,
@@ -941,9 +942,8 @@ TEST(sdpa_memory)
         for (int w = 0; w < COUNT(trial_widths); w += test_quick ? 3 : 1) {
             test_runner r;
             attn_ctx ctx = grid_context(isa, GRID_THREADS, trial_widths[w], &r);
-            size_t bytes = 0, before = test_memory_state.bytes;
+            size_t bytes = scratch_of(out, q, k, NULL, &ctx), before = test_memory_state.bytes;
             test_case("%s, width %zu", attn_isa_string(isa), trial_widths[w]);
-            CHECK_STATUS(attn_sdpa_scratch(&bytes, out, q, k, k, NULL, &ctx), ATTN_OK);
             test_memory_state.peak = before;
             CHECK_STATUS(attn_sdpa(out, q, k, k, NULL, &ctx), ATTN_OK);
             CHECK(test_memory_state.bytes == before);
@@ -994,7 +994,7 @@ static long check_tiles(const trial *t, attn_isa isa)
     char text[2048] = "";
     tiling of;
     long before = test_tiles, tiles, seen = 0, all = 0;
-    CHECK_STATUS(grid_ask(&t->c, GRID_EXPLAIN, &ctx, text, sizeof text), ATTN_OK);
+    CHECK_STATUS(grid_ask(&t->c, GRID_DRY, &ctx, text, sizeof text), ATTN_OK);
     of.rows = said(text, "query blocks of "), of.keys = said(text, "key tiles of ");
     of.few = t->c.batch_invariant ? (unsigned long)-1 : said(text, "few rows, up to ");
     of.heads = said(text, "few rows of ") ? said(text, "few rows of ") : 1;

@@ -1,6 +1,6 @@
 /* Every status that the engine can return, for every argument that can cause it; the order of the checks; that a call
-   which fails has written nothing; and what attn_sdpa_explain says of it. A fault is something wrong done to one
-   argument of a call that was right. */
+   which fails has written nothing; and what a dry run says of it. A fault is something wrong done to one argument of a
+   call that was right. */
 #include "calls.h"
 #include "grid.h"
 
@@ -186,16 +186,12 @@ static attn_opts options_of(const call_state *s)
     return opts;
 }
 
-static attn_status ask(const void *call, int form, size_t *bytes, char *text, size_t size)
+static attn_status ask(const void *call, attn_dry_run *dry)
 {
     const call_state *s = call;
     attn_opts opts = options_of(s);
     test_memory_state.fail_all |= s->no_memory;
-    switch (form) {
-    case CALL: return attn_sdpa(s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx);
-    case SIZE: return attn_sdpa_scratch(bytes, s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx);
-    default: return attn_sdpa_explain(text, size, s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx);
-    }
+    return attn_sdpa(s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, test_dry(&s->ctx, dry));
 }
 
 enum { TENSOR_TRIALS = (int)TENSORS * TENSOR_FAULTS, FAULTS = TENSOR_TRIALS + CALL_FAULTS };
@@ -265,8 +261,8 @@ static attn_status inflict(void *call, const void *right, int fault, uint64_t *n
     return inflict_tensor(&s->t[arg], roles[arg], kind, other);
 }
 
-static const subject sdpa = {"attn_sdpa", arg_names, ARGS, FAULTS, V, SCRATCH, TENSOR_TRIALS + NO_MEMORY,
-                             sizeof(call_state), ask, inflict, arg_of, name_of, may_undo};
+static const subject sdpa = {"attn_sdpa", arg_names, ARGS,   FAULTS,  V,       sizeof(call_state),
+                             ask,         inflict,   arg_of, name_of, may_undo};
 
 /* A call that is right, with every optional tensor, inputs of 0.25 and 1, and outputs of canaries. */
 static call_state good_call(shape n)
@@ -369,24 +365,8 @@ TEST(sdpa_status_pointers)
 {
     attn_tensor q = filled(ATTN_F32, 1, 1, 2, 3), k = filled(ATTN_F32, 1, 1, 4, 3), v = filled(ATTN_F32, 1, 1, 4, 3),
                 out = tensor(ATTN_F32, 1, 1, 2, 3);
-    char text[8] = "abcdefg";
-    size_t bytes = 3;
     attn_opts opts = {0};
     static const ptrdiff_t offset[] = {1};
-    test_freeze();
-    CHECK_STATUS(attn_sdpa_scratch(NULL, out, q, k, v, NULL, NULL), ATTN_ERR_NULL);
-    CHECK_STATUS(attn_sdpa_explain(NULL, 8, out, q, k, v, NULL, NULL), ATTN_ERR_NULL);
-    test_case("before everything else");
-    CHECK_STATUS(attn_sdpa_scratch(NULL, q, q, k, out, &opts, NULL), ATTN_ERR_NULL);
-    CHECK_STATUS(attn_sdpa_explain(NULL, 8, q, q, k, out, &opts, NULL), ATTN_ERR_NULL);
-    test_case("no text is wanted");
-    CHECK_STATUS(attn_sdpa_explain(NULL, 0, out, q, k, v, NULL, NULL), ATTN_OK);
-    CHECK_STATUS(attn_sdpa_explain(text, 0, out, q, k, v, NULL, NULL), ATTN_OK);
-    CHECK_STATUS(attn_sdpa_explain(NULL, 0, out, q, k, q, NULL, NULL), ATTN_ERR_SHAPE);
-    CHECK(memcmp(text, "abcdefg", 8) == 0 && bytes == 3 && test_wrote_nothing());
-    test_case("a size, where ctx asks for none");
-    CHECK_STATUS(attn_sdpa_scratch(&bytes, out, q, k, v, NULL, NULL), ATTN_OK);
-    CHECK(bytes != 3);
     test_case("causal_offset is there, or need not be");
     opts.causal = ATTN_CAUSAL_OFFSET;
     CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), ATTN_ERR_NULL);
@@ -526,15 +506,15 @@ TEST(sdpa_status_huge_shapes)
             attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             attn_tensor out = tensor(ATTN_F32, 1, 1, 2, 3), kv = filled(ATTN_F32, 1, 1, 4, 3);
             test_runner runner;
-            size_t bytes = 0;
+            attn_dry_run dry = {0};
             ctx.isa = isa;
             if (n % 2)
                 ctx.parallel = test_serial_backwards(&runner, 300);
             kv.batch_stride = kv.head_stride = kv.len_stride = kv.dim_stride = 0;
             kv.len = tall[n / 2];
             test_case("%s, Lk of %zu", attn_isa_string(isa), kv.len);
-            CHECK_STATUS(attn_sdpa_scratch(&bytes, out, filled(ATTN_F32, 1, 1, 2, 3), kv, kv, NULL, &ctx), ATTN_OK);
-            CHECK(bytes > 0 && bytes < (size_t)1 << 30);
+            CHECK_STATUS(attn_sdpa(out, filled(ATTN_F32, 1, 1, 2, 3), kv, kv, NULL, test_dry(&ctx, &dry)), ATTN_OK);
+            CHECK(dry.scratch > 0 && dry.scratch < (size_t)1 << 30);
             test_release();
         }
 }
@@ -546,6 +526,7 @@ TEST(sdpa_status_huge_and_empty)
     float one = 1;
     FOR_EACH_ISA (isa) {
         attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
+        attn_dry_run dry = {0};
         attn_opts none = {0}, opts = none;
         attn_tensor q = attn_tensor_of(&one, ATTN_F32, many, 1, 1, 1, 0, 0, 0, 0), k = q, v = q, out = q, weights, want;
         ctx.isa = isa;
@@ -555,7 +536,7 @@ TEST(sdpa_status_huge_and_empty)
         opts.weights = attn_tensor_of(&one, ATTN_F32, many, 1, 1, 0, 0, 0, 0, 0);
         opts.scores = opts.weights;
         CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, &ctx), ATTN_OK);
-        CHECK_STATUS(attn_sdpa_explain(NULL, 0, out, q, k, v, &opts, &ctx), ATTN_OK);
+        CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, test_dry(&ctx, &dry)), ATTN_OK);
         test_case("%s, no values", attn_isa_string(isa));
         k.len = v.len = 5;
         CHECK_STATUS(attn_sdpa(out, q, k, v, NULL, &ctx), ATTN_OK);
@@ -638,11 +619,10 @@ TEST(sdpa_status_values)
     for (int isa = -1; isa <= TEST_LAST_ISA + 1; isa++) {
         attn_ctx ctx = test_ctx((attn_isa)isa);
         int there = isa == ATTN_ISA_BEST || attn_isa_available((attn_isa)isa);
-        size_t bytes;
+        attn_dry_run dry = {0};
         test_case("isa %d", isa);
         CHECK_STATUS(attn_sdpa(out, q, q, q, NULL, &ctx), there ? ATTN_OK : ATTN_ERR_VALUE);
-        CHECK_STATUS(attn_sdpa_scratch(&bytes, out, q, q, q, NULL, &ctx), there ? ATTN_OK : ATTN_ERR_VALUE);
-        CHECK_STATUS(attn_sdpa_explain(NULL, 0, out, q, q, q, NULL, &ctx), there ? ATTN_OK : ATTN_ERR_VALUE);
+        CHECK_STATUS(attn_sdpa(out, q, q, q, NULL, test_dry(&ctx, &dry)), there ? ATTN_OK : ATTN_ERR_VALUE);
     }
 }
 
@@ -760,7 +740,7 @@ static call_state large_call(attn_dtype dtype)
     return s;
 }
 
-/* With exactly the bytes that attn_sdpa_scratch asks for, at any address, nothing is allocated and nothing beyond them
+/* With exactly the bytes that a dry run tells, at any address, nothing is allocated and nothing beyond them
    is touched; with one byte less the call fails. */
 TEST(sdpa_status_scratch)
 {
@@ -784,25 +764,6 @@ TEST(sdpa_status_scratch)
             CHECK(test_same_tensor_bits(s.t[OUT], want));
             test_release();
         }
-}
-
-/* The size of the scratch is asked for before there is any: what ctx says of it is not looked at. */
-TEST(sdpa_status_scratch_unread)
-{
-    call_state s = large_call(ATTN_F32), other = s;
-    size_t bytes = needed_by(&sdpa, &s);
-    test_case("over an argument");
-    other.ctx.scratch = s.t[OUT].data;
-    other.ctx.scratch_size = 64;
-    CHECK(needed_by(&sdpa, &other) == bytes);
-    test_case("a size without memory");
-    other.ctx.scratch = NULL;
-    CHECK(needed_by(&sdpa, &other) == bytes);
-    test_case("past the end of memory");
-    other.ctx.scratch_size = SIZE_MAX;
-    CHECK(needed_by(&sdpa, &other) == bytes);
-    other.ctx.scratch = s.t[Q].data;
-    CHECK(needed_by(&sdpa, &other) == bytes);
 }
 
 /* Scratch of at most 16 KiB comes from the stack, more from the allocator, once. */
@@ -930,7 +891,7 @@ TEST(sdpa_explain_sizes)
     bad = s;
     bad.ctx.scratch = s.scratch;
     bad.ctx.scratch_size = s.needed - 1;
-    check_cuts(&sdpa, &bad, ATTN_ERR_NOMEM);
+    check_cuts(&sdpa, &bad, ATTN_OK);
 }
 
 TEST(sdpa_explain_text)
@@ -946,7 +907,7 @@ TEST(sdpa_explain_text)
             s.ctx.parallel = test_serial_backwards(&runner, width);
             test_case("%s, width %zu", attn_isa_string(isa), width);
             test_freeze();
-            CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_OK);
+            CHECK_STATUS(make(&sdpa, DRY, &s, text), ATTN_OK);
             CHECK(test_wrote_nothing() && runner.calls == 0);
             CHECK(grid_names(text, attn_isa_string(test_without_pairs(isa)))); /* what is used for floats */
             CHECK((strstr(text, "no products of BF16") != NULL) == (isa != test_without_pairs(isa)));
@@ -966,7 +927,7 @@ TEST(sdpa_explain_text)
                                                     other.t[a].dim, 0, 150 * 80, 80, 2);
                     test_case("%s, width %zu, %s %s", attn_isa_string(isa), width, arg_names[a],
                               why ? "strided" : "of 16 bits");
-                    CHECK_STATUS(make(&sdpa, EXPLAIN, &other, text), ATTN_OK);
+                    CHECK_STATUS(make(&sdpa, DRY, &other, text), ATTN_OK);
                     CHECK(strstr(text, "cop") != NULL && grid_names(text, arg_names[a]));
                     CHECK(strstr(text, why ? "stride" : "16-bit") != NULL);
                 }
@@ -974,7 +935,7 @@ TEST(sdpa_explain_text)
             other = large_call(ATTN_BF16);
             other.ctx = s.ctx;
             test_case("%s, width %zu, all of BF16", attn_isa_string(isa), width);
-            CHECK_STATUS(make(&sdpa, EXPLAIN, &other, text), ATTN_OK);
+            CHECK_STATUS(make(&sdpa, DRY, &other, text), ATTN_OK);
             CHECK(grid_names(text, attn_isa_string(isa)) && strstr(text, "no products of BF16") == NULL);
             test_release();
             (void)from;
@@ -993,12 +954,12 @@ TEST(sdpa_explain_rows)
             attn_opts opts = {0};
             attn_ctx ctx = test_ctx(isa);
             char text[TEXT];
+            attn_dry_run dry = {0, text, sizeof text};
             ctx.batch_invariant = invariant;
             opts.q_lens = vary ? lens : NULL;
             test_case("%s, %zu rows%s%s", attn_isa_string(isa), Lq, invariant ? ", batch_invariant" : "",
                       vary ? ", q_lens" : "");
-            CHECK_STATUS(attn_sdpa_explain(text, sizeof text, tensor(ATTN_F32, 2, 2, Lq, 8), q, k, k, &opts, &ctx),
-                         ATTN_OK);
+            CHECK_STATUS(attn_sdpa(tensor(ATTN_F32, 2, 2, Lq, 8), q, k, k, &opts, test_dry(&ctx, &dry)), ATTN_OK);
             CHECK((strstr(text, "terms of dot products lie on lanes") != NULL) == (few || invariant || vary));
             CHECK((strstr(text, "few rows, up to ") != NULL) == (!invariant && (few || vary)));
             CHECK(grid_names(text, "batch_invariant") == invariant);
@@ -1016,13 +977,13 @@ TEST(sdpa_explain_options)
     test_case("no causal_offset, and a mask of the wrong shape");
     s.opts.causal = ATTN_CAUSAL_OFFSET;
     s.t[MASK] = tensor(ATTN_BOOL, 1, 4, 70, 149);
-    CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_ERR_NULL);
+    CHECK_STATUS(make(&sdpa, DRY, &s, text), ATTN_ERR_NULL);
     CHECK(grid_names(text, arg_names[CAUSAL_OFFSET]) && !grid_names(text, arg_names[MASK]));
-    s.t[MASK].data = NULL;
-    CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_ERR_NULL);
+    s.t[MASK] = attn_tensor_slice(s.t[MASK], 70, 1);
+    CHECK_STATUS(make(&sdpa, DRY, &s, text), ATTN_ERR_NULL);
     CHECK(grid_names(text, arg_names[CAUSAL_OFFSET]) && !grid_names(text, arg_names[MASK]));
     s.opts.causal_offset = &offset;
-    CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_ERR_NULL);
+    CHECK_STATUS(make(&sdpa, DRY, &s, text), ATTN_ERR_NULL);
     CHECK(!grid_names(text, arg_names[CAUSAL_OFFSET]) && grid_names(text, arg_names[MASK]));
     test_case("mask and bias");
     for (int n = 0; n < 4; n++) {
@@ -1031,7 +992,7 @@ TEST(sdpa_explain_options)
             s.t[MASK] = filled(ATTN_BOOL, 1, 1, 70, 150);
         if (n & 2)
             s.t[BIAS] = filled(ATTN_F16, 1, 4, 70, 150);
-        CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_OK);
+        CHECK_STATUS(make(&sdpa, DRY, &s, text), ATTN_OK);
         CHECK(grid_names(text, "mask") == (n & 1));
         CHECK(grid_names(text, "bias") == (n >> 1));
         CHECK((strstr(text, "cop") != NULL) == (n > 0));
@@ -1045,7 +1006,7 @@ TEST(sdpa_explain_options)
         if (n & 2)
             s.t[WEIGHTS] = tensor(ATTN_F32, 1, 4, 70, 150);
         s.opts.scores_stage = n & 4 ? n & 8 ? ATTN_STAGE_DOT : ATTN_STAGE_SOFTCAP : ATTN_STAGE_FINAL;
-        CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_OK);
+        CHECK_STATUS(make(&sdpa, DRY, &s, text), ATTN_OK);
         CHECK((strstr(text, phrase) != NULL) == (n & 1 && n & 4));
     }
     test_case("weights and splits");
@@ -1059,7 +1020,7 @@ TEST(sdpa_explain_options)
         s.ctx.parallel = test_serial_backwards(&runner, 4);
         if (n)
             s.t[n == 1 ? WEIGHTS : n == 2 ? SCORES : LSE] = tensor(ATTN_F32, 1, 4, 1, n < 3 ? 2000 : 1);
-        CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_OK);
+        CHECK_STATUS(make(&sdpa, DRY, &s, text), ATTN_OK);
         CHECK((strstr(text, phrase) != NULL) == (n == 1 || n == 2));
         CHECK((strstr(text, "splits, in parallel") != NULL) == (n == 0 || n == 3));
     }

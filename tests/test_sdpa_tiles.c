@@ -484,7 +484,8 @@ TEST(sdpa_tiles_scratch)
             for (int blhd = 0; blhd < 2; blhd++) {
                 size_t least = 0;
                 for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
-                    size_t bytes, first = 0;
+                    attn_dry_run dry = {0};
+                    size_t first = 0;
                     for (size_t n = 0; n < sizeof keys / sizeof *keys; n++) {
                         attn_tensor q = attn_bhld(at, ATTN_F32, 1, heads, queries[i], 64), out = q, k;
                         attn_ctx ctx = test_ctx(isa);
@@ -493,9 +494,9 @@ TEST(sdpa_tiles_scratch)
                         out.data = at + (1 << 28);
                         test_case("%s, %zu heads, %zu queries, %zu keys", attn_isa_string(isa), heads, queries[i],
                                   keys[n]);
-                        CHECK_STATUS(attn_sdpa_scratch(&bytes, out, q, k, k, NULL, &ctx), ATTN_OK);
-                        first = n == 0 ? bytes : first;
-                        CHECK(bytes == first);
+                        CHECK_STATUS(attn_sdpa(out, q, k, k, NULL, test_dry(&ctx, &dry)), ATTN_OK);
+                        first = n == 0 ? dry.scratch : first;
+                        CHECK(dry.scratch == first);
                     }
                     CHECK(first >= least);
                     least = first;

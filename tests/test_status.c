@@ -214,7 +214,7 @@ TEST(status_numbers)
     {
         float other[4] = {1, 2, 3, 4};
         attn_mat in = attn_mat_of(other, ATTN_F32, 2, 2);
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 100, ATTN_ISA_BEST, NULL, 0};
+        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 100, ATTN_ISA_BEST, NULL, 0, NULL};
         CHECK_STATUS(attn_softmax_ctx(out, in, &ctx), ATTN_ERR_NULL);
         CHECK_STATUS(attn_matmul_ctx(out, in, in, 1, &ctx), ATTN_ERR_NULL);
         ctx.scratch = (char *)out.data + 15;

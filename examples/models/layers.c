@@ -29,13 +29,14 @@ int layers_check(layers *net, attn_status status, const char *name)
 {
     attn_fault fault = net->fault;
     net->fault.argument = net->fault.other = NULL;
+    net->fault.text[0] = 0;
     if (status == ATTN_OK || net->failed)
         return !net->failed;
     if (status == ATTN_ERR_NOMEM)
         return layers_fail(net, "no memory");
     snprintf(net->error, sizeof net->error, "%s: %s%s%s%s%s", name, fault.argument ? fault.argument : "",
              fault.other ? ", " : "", fault.other ? fault.other : "", fault.argument ? ": " : "",
-             attn_status_string(status));
+             fault.text[0] ? fault.text : attn_status_string(status));
     net->failed = 1;
     return 0;
 }
@@ -122,9 +123,10 @@ void layers_project_add(layers *net, float *out, const float *x, size_t n, attn_
 void layers_sdpa(layers *net, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts)
 {
     attn_ctx ctx = context(net);
-    size_t bytes = 0;
-    if (net->failed || !layers_check(net, attn_sdpa_scratch(&bytes, out, q, k, v, opts, &ctx), "attn_sdpa") ||
-        !grow(net, &net->scratch, &net->scratch_size, bytes))
+    attn_dry_run dry = {0, NULL, 0};
+    ctx.dry_run = &dry;
+    if (net->failed || !layers_check(net, attn_sdpa(out, q, k, v, opts, &ctx), "attn_sdpa") ||
+        !grow(net, &net->scratch, &net->scratch_size, dry.scratch))
         return;
     ctx = context(net);
     layers_check(net, attn_sdpa(out, q, k, v, opts, &ctx), "attn_sdpa");
@@ -133,13 +135,12 @@ void layers_sdpa(layers *net, attn_tensor out, attn_tensor q, attn_tensor k, att
 void layers_attend(layers *net, attn_tensor out, attn_tensor q, const attn_kv_cache *cache, const attn_opts *opts)
 {
     attn_ctx ctx = context(net);
-    size_t bytes = 0;
-    if (net->failed ||
-        !layers_check(net, attn_kv_cache_scratch(&bytes, out, q, cache, opts, &ctx), "attn_kv_cache_attend") ||
-        !grow(net, &net->scratch, &net->scratch_size, bytes))
+    attn_dry_run dry = {0, NULL, 0};
+    ctx.dry_run = &dry;
+    if (net->failed || !layers_check(net, attn_kv_cache_attend(out, q, cache, opts, &ctx), "attn_kv_cache_attend") ||
+        !grow(net, &net->scratch, &net->scratch_size, dry.scratch))
         return;
-    ctx.scratch = net->scratch;
-    ctx.scratch_size = net->scratch_size;
+    ctx = context(net);
     layers_check(net, attn_kv_cache_attend(out, q, cache, opts, &ctx), "attn_kv_cache_attend");
 }
 

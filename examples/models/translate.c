@@ -205,7 +205,7 @@ static const char *sum_up(batch *all, size_t n)
 {
     t5 *model = all->model;
     size_t size = model->config.vocab_size, r, i, top;
-    attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST, 0, 0};
+    attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST, 0, 0, 0};
     attn_status status;
     ctx.parallel = model->net.parallel;
     ctx.fault = &model->net.fault;

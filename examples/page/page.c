@@ -21,7 +21,7 @@ static int failed(attn_status status, const char *name, const attn_fault *fault)
     message[0] = 0;
     if (status != ATTN_OK)
         snprintf(message, sizeof message, "%s: %s%s%s%s%s", name, argument, *other ? ", " : "", other,
-                 *argument ? ": " : "", attn_status_string(status));
+                 *argument ? ": " : "", fault && fault->text[0] ? fault->text : attn_status_string(status));
     return status != ATTN_OK;
 }
 
@@ -151,7 +151,7 @@ static ptrdiff_t whole(double x, ptrdiff_t otherwise)
 }
 
 /* One head in float, with the scores of three stages, Lq x Lk: scaled; after softcap; all that softmax is given. lse
-   has Lq numbers. explain: what attn_sdpa_explain says, of at most `size` bytes. */
+   has Lq numbers. explain: what a dry run says, of at most `size` bytes. */
 EXPORT("page_attend")
 int page_attend(const double options[OPTIONS], size_t Lq, size_t Lk, size_t D, size_t Dv, double *query, double *key,
                 double *value, double *stages[3], double *softmax, double *lse, double *output, char *explain,
@@ -161,8 +161,9 @@ int page_attend(const double options[OPTIONS], size_t Lq, size_t Lk, size_t D, s
     float slope = (float)options[ALIBI], sink = (float)options[SINK];
     size_t q_len = (size_t)whole(options[Q_LEN], 0), kv_len = (size_t)whole(options[KV_LEN], 0);
     ptrdiff_t offset = whole(options[OFFSET], 0);
-    attn_fault fault = {NULL, NULL};
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST, NULL, 0};
+    attn_fault fault = {NULL, NULL, ""};
+    attn_dry_run dry = {0, NULL, 0};
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST, NULL, 0, NULL};
     attn_tensor q = attn_bhld(typed(ATTN_F32, query, copies[0], Lq, D).data, ATTN_F32, 1, 1, Lq, D);
     attn_tensor k = attn_bhld(typed(ATTN_F32, key, copies[1], Lk, D).data, ATTN_F32, 1, 1, Lk, D);
     attn_tensor v = attn_bhld(typed(ATTN_F32, value, copies[2], Lk, Dv).data, ATTN_F32, 1, 1, Lk, Dv);
@@ -182,8 +183,12 @@ int page_attend(const double options[OPTIONS], size_t Lq, size_t Lk, size_t D, s
     opts.softcap = isnan(options[SOFTCAP]) ? 0 : options[SOFTCAP];
     opts.sinks = isnan(options[SINK]) ? NULL : &sink;
     opts.scale = isnan(options[SCALE]) ? 0 : options[SCALE];
-    if (failed(attn_sdpa_explain(explain, size, out, q, k, v, &opts, &ctx), "attn_sdpa", &fault))
+    dry.text = explain;
+    dry.text_size = size;
+    ctx.dry_run = &dry;
+    if (failed(attn_sdpa(out, q, k, v, &opts, &ctx), "attn_sdpa", &fault))
         return 1;
+    ctx.dry_run = NULL;
     opts.weights = attn_bhld(copies[4], ATTN_F32, 1, 1, Lq, Lk);
     opts.lse = attn_bhld(copies[5], ATTN_F32, 1, 1, Lq, 1);
     for (int n = 0; n < 3; n++) {

@@ -54,7 +54,8 @@ static void check_status(attn_status status, const char *call)
 {
     const char *argument = show_fault.argument ? show_fault.argument : "";
     if (status != ATTN_OK)
-        fail("%s: %s%s%s", call, argument, argument[0] ? ": " : "", attn_status_string(status));
+        fail("%s: %s%s%s", call, argument, argument[0] ? ": " : "",
+             show_fault.text[0] ? show_fault.text : attn_status_string(status));
 }
 
 /* ---- parts of the text ---- */

@@ -88,7 +88,7 @@ part_pictures() {
 }
 
 # What an example prints must be what is committed, up to the heading from where it differs between machines: in 02 the
-# last f32 digits, in 08 what attn_sdpa_explain says.
+# last f32 digits, in 08 what a dry run says.
 prints() { # NOTEBOOK PROGRAM
     run "$2" "$work" | sed '/^== 8. Matrix form/,$d; /^== 5. How it runs/,$d' | diff "$top/tests/golden/$1.txt" -
 }
@@ -143,6 +143,8 @@ names_argument() {
 		    float x[24] = {0};
 		    attn_tensor q = attn_bhld(x, ATTN_F32, 1, 2, 3, 4);
 		    (void)argv;
+		    if (argc > 2) /* what was found says more than the status */
+		        show_fault.argument = "k", strcpy(show_fault.text, "2 rows, where 3 fit"), show_try(ATTN_ERR_SHAPE, "f");
 		    if (argc > 1) /* which names q; the next call takes no ctx, and must not be blamed for it */
 		        (void)attn_sdpa(q, attn_tensor_slice(q, 0, 9), q, q, NULL, &show_ctx), SHOW_TRY(attn_alibi_slopes(NULL, 4));
 		    SHOW_TRY(attn_sdpa(q, q, q, q, NULL, &show_ctx));
@@ -151,7 +153,8 @@ names_argument() {
 		END
     $CC $LDFLAGS -DATTN_INTERFACE_ONLY -I"$top" "$work/fault.c" "$B/attn.o" -o "$work/fault" -lm -lpthread &&
         says 1 'attn_sdpa(q, q, q, q, NULL, &show_ctx): out, q: an output overlaps' "$work/fault" &&
-        says 1 'attn_alibi_slopes(NULL, 4): a required argument is missing' "$work/fault" again
+        says 1 'attn_alibi_slopes(NULL, 4): a required argument is missing' "$work/fault" again &&
+        says 1 'f: k: 2 rows, where 3 fit' "$work/fault" with text
 }
 
 # The grounds of cells are greys, the darker the larger the number, with white on the dark half and black on the others.

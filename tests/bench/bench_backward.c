@@ -628,17 +628,17 @@ static void bench_all_weights(void)
 
 /* ==== Memory ====================================================================================================== */
 
-/* What attn_sdpa_backward_scratch says for so many threads. */
+/* What a dry run tells for so many threads. */
 static size_t scratch_of(training *t, size_t width)
 {
-    size_t bytes = 0;
+    attn_dry_run dry = {0, NULL, 0};
     t->ctx.parallel = two_threads; /* which does not run here */
     t->ctx.parallel.width = width;
-    require(attn_sdpa_backward_scratch(&bytes, &t->grads, t->dout, t->q, t->k, t->v, t->out, t->opts.lse, &t->opts,
-                                       &t->ctx) == ATTN_OK,
-            "attn_sdpa_backward_scratch");
+    t->ctx.dry_run = &dry;
+    run_backward(t);
+    t->ctx.dry_run = NULL;
     memset(&t->ctx.parallel, 0, sizeof t->ctx.parallel);
-    return bytes;
+    return dry.scratch;
 }
 
 /* Gradients in 16 bits are sums in the compute type until they are rounded. */
@@ -694,6 +694,7 @@ static void bench_allocations_of(const workload *w)
     size_t bytes = scratch_of(&t, 2), before = bench_allocations, out = bench_allocated, most, given;
     void *scratch = own(&t, bench_alloc(bytes));
     char shape[48], text[1024];
+    attn_dry_run dry = {0, text, sizeof text};
 
     shape_of(shape, sizeof shape, w);
     t.ctx.parallel = two_threads;
@@ -708,9 +709,8 @@ static void bench_allocations_of(const workload *w)
     run_backward(&t);
     given = bench_allocations - before;
     printf("with scratch given %d: %s\n", (int)given, verdict(given == 0));
-    require(attn_sdpa_backward_explain(text, sizeof text, &t.grads, t.dout, t.q, t.k, t.v, t.out, t.opts.lse, &t.opts,
-                                       &t.ctx) == ATTN_OK,
-            "attn_sdpa_backward_explain");
+    t.ctx.dry_run = &dry;
+    run_backward(&t);
     printf("%s\n", text);
     free_training(&t);
 }

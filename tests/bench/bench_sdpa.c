@@ -937,18 +937,20 @@ static void bench_merges(void)
 static void bench_memory(void)
 {
     static const workload w = {SQUARE(2, 32768, 64)};
-    figure high = {"a thread", "allocated", "MiB", 0, 4, 1},
-           scratch = {"a thread", "attn_sdpa_scratch", "MiB", 0, 4, 1};
+    figure high = {"a thread", "allocated", "MiB", 0, 4, 1}, scratch = {"a thread", "scratch", "MiB", 0, 4, 1};
     attention a = new_attention(&w);
-    size_t bytes = 0, before = bench_allocated;
+    attn_dry_run dry = {0};
+    size_t before = bench_allocated;
 
     a.ctx.parallel = two_threads;
-    require(attn_sdpa_scratch(&bytes, a.out, a.q, a.k, a.v, &a.opts, &a.ctx) == ATTN_OK, "attn_sdpa_scratch");
+    a.ctx.dry_run = &dry;
+    require(attn_sdpa(a.out, a.q, a.k, a.v, &a.opts, &a.ctx) == ATTN_OK, "attn_sdpa, dry");
+    a.ctx.dry_run = NULL;
     bench_allocated_most = bench_allocated;
     try_out(run_sdpa, &a, &a, "length 32768");
     high.value = (double)(bench_allocated_most - before) / 2 / (1 << 20);
-    scratch.value = (double)bytes / 2 / (1 << 20);
-    printf("\nMemory of one call, for each thread: what it allocated; what attn_sdpa_scratch says\n");
+    scratch.value = (double)dry.scratch / 2 / (1 << 20);
+    printf("\nMemory of one call, for each thread: what it allocated; what a dry run tells\n");
     print_start("work", "heads x keys x size", "");
     print_column("at most");
     print_column("scratch");

@@ -83,13 +83,17 @@ attn_status attend(int run, int isa, int dtype, int causal, size_t heads, size_t
     attn_tensor keys = attn_bhld(k, type, 1, heads / 2, Lk, D), values = attn_bhld(v, type, 1, heads / 2, Lk, D);
     attn_opts opts = {0};
     attn_ctx ctx = {0};
+    attn_dry_run dry = {0};
+    attn_status status;
     opts.causal = causal ? ATTN_CAUSAL_LOWER_RIGHT : ATTN_CAUSAL_NONE;
     ctx.isa = (attn_isa)isa;
-    if (!run)
-        return attn_sdpa_scratch(scratch_size, to, queries, keys, values, &opts, &ctx);
-    ctx.scratch = scratch;
-    ctx.scratch_size = *scratch_size;
-    return attn_sdpa(to, queries, keys, values, &opts, &ctx);
+    ctx.dry_run = run ? NULL : &dry;
+    ctx.scratch = run ? scratch : NULL;
+    ctx.scratch_size = run ? *scratch_size : 0;
+    status = attn_sdpa(to, queries, keys, values, &opts, &ctx);
+    if (!run && status == ATTN_OK)
+        *scratch_size = dry.scratch;
+    return status;
 }
 
 /* Row p: sin and cos of p times powers of 10000. */

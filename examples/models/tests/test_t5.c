@@ -870,9 +870,9 @@ TEST(t5_tensors)
 /* Errors of attn.h name the argument; what the next call reports is its own. */
 TEST(t5_names_argument)
 {
-    static const char said[] = "attn_sdpa: opts.bias: dimensions do not fit together";
+    static const char said[] = "attn_sdpa: opts.bias: 3 heads, where 4 or 1 fit";
     static t5 model;
-    const attn_fault one = {"opts.bias", NULL}, two = {"out", "q"};
+    const attn_fault one = {"opts.bias", NULL, "3 heads, where 4 or 1 fit"}, two = {"out", "q", ""};
     model.net.fault = one;
     CHECK(!strcmp(t5_check(&model, ATTN_ERR_SHAPE, "attn_sdpa"), said));
     CHECK(!strcmp(t5_check(&model, ATTN_ERR_SHAPE, "attn_t5_bias"), "attn_t5_bias: dimensions do not fit together"));
