@@ -1,4 +1,4 @@
-/* attn.h - v0.14.1 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.15.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -38,8 +38,8 @@
          bytes where the compiler's target has them; plain C elsewhere; products of bfloat16 by AVX512-BF16, where that
          is faster
        - your threads, your allocator, your scratch memory, or none of them
-       - every argument checked in every build; an error says what kind it is, and which argument (ctx->fault), and has
-         written nothing
+       - every argument checked in every build; an error says what kind it is and, in ctx->fault, which argument, what
+         was found there and what would fit, and has written nothing
    WHAT IT DOES NOT
        - GPUs; 4-bit elements
        - it is tested with gcc, clang and tcc, on x86, AArch64, 32-bit Arm, RISC-V, POWER, s390x and wasm32, and on
@@ -126,13 +126,13 @@
        additive and cosine scores, for temporaries that they free.
        Larger matrix products take up to 600 KiB for each task, from ctx->scratch if that is given, else from
        ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower.
-       attn_sdpa takes some tiles for each task (attn_sdpa_scratch says how much: 220 KiB at D = 64 with AVX-512, up to
-       700 KiB where many tasks share few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from
-       ATTN_MALLOC; so do attn_kv_cache_attend and attn_kv_pages_attend. attn_mha takes its projections besides
-       (attn_mha_scratch). Other functions of caches and pages need no memory.
+       attn_sdpa takes some tiles for each task (220 KiB at D = 64 with AVX-512, up to 700 KiB where many tasks share
+       few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from ATTN_MALLOC; so do
+       attn_kv_cache_attend and attn_kv_pages_attend. attn_mha takes its projections besides. Other functions of caches
+       and pages need no memory.
        attn_sdpa_backward takes, from ctx->scratch or else ATTN_MALLOC, up to 1 MiB for each task at D = 64 or 128, and
-       6 KiB more for each dim beyond that; and what is summed before it is rounded or added up
-       (attn_sdpa_backward_scratch). attn_mha_backward takes its projections and their gradients besides.
+       6 KiB more for each dim beyond that; and what is summed before it is rounded or added up. attn_mha_backward takes
+       its projections and their gradients besides. ctx->dry_run says how much a call takes.
 
    NUMERICS
        The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
@@ -205,7 +205,7 @@
        How many rows there are does matter, unless ctx->batch_invariant is set: few, as in decoding, are added up in
        another order than many. To attention rows are few if the queries of their own batch item (those that q_lens
        counts) or text, times the query heads that share a key/value head, are up to 8 with AVX-512 (6 in double), 6
-       with AVX2, NEON and VECTOR128 (4 in double), 1 where there are no vectors; attn_sdpa_explain says it. In a
+       with AVX2, NEON and VECTOR128 (4 in double), 1 where there are no vectors; a dry run says it. In a
        product a b, of all functions that have one, rows of a are few up to 24 with AVX-512 (8 in double), 48 elsewhere,
        and up to 8 if they are shorter than 128. attn_mha and attn_mha_backward count for each product the rows that
        exist in one batch item, or text; sums over tokens, gradients of weights and biases, are never of few. Functions
@@ -219,6 +219,20 @@
        BF16).
 
    VERSIONS
+       0.15.0  One call, three uses: ctx->dry_run takes the place of the twelve functions attn_*_scratch and
+               attn_*_explain.
+                   before: attn_sdpa_scratch(&bytes, out, q, k, v, &opts, &ctx);
+                           attn_sdpa_explain(text, sizeof text, out, q, k, v, &opts, &ctx);
+                   now:    attn_dry_run dry = {0, text, sizeof text};
+                           ctx.dry_run = &dry;
+                           attn_sdpa(out, q, k, v, &opts, &ctx);    (computes nothing, as long as dry_run is there)
+                           ctx.dry_run = NULL;                      (dry.scratch: bytes; text: how it will run)
+               Matrix products, softmax and attn_merge have it too; data of matrices and tensors may be NULL then.
+               attn_fault.text says what was found and what would fit; caches and pages have a fault of their own.
+               (attn_ctx, attn_fault, attn_kv_cache and attn_kv_pages have grown: compile every file anew.) Statuses are
+               what they were. Where sizes do not fit together, inputs are compared from left to right, then outputs,
+               and the first that differs from those before it is named: b of a product, not a; v, not grads.v. Where a
+               number of elements overflows it is the array: opts.blocks.index, not opts.blocks
        0.14.1  The same numbers from less code. Softmax of short rows is up to 4 times as fast
        0.14.0  Products of few rows have the kernel that attention of few rows has: up to 24 rows with AVX-512, 48
                elsewhere, are 1.0 to 2 times as fast, of one row in plain C 12 times, and have other last bits than the
@@ -254,10 +268,10 @@
 #include <stdint.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 14
-#define ATTN_VERSION_PATCH 1
+#define ATTN_VERSION_MINOR 15
+#define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.14.1"
+#define ATTN_VERSION_STRING "0.15.0"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -351,19 +365,33 @@ typedef struct attn_parallel {
 } attn_parallel;
 
 /* Which argument a status other than ATTN_OK speaks of: its name as in the prototype, "k", or that of a member,
-   "opts.mask"; and for ATTN_ERR_ALIAS the name of the argument that it meets, if that is another. Static strings. */
+   "opts.mask"; for ATTN_ERR_ALIAS also the name of the argument that it meets, if that is another: static strings. And
+   what was found there and what would fit, "3 heads, where 4 or 1 fit", or "" where the status says it all. */
 typedef struct attn_fault {
     const char *argument, *other; /* other: NULL if there is none */
+    char text[96];
 } attn_fault;
+
+/* ctx->dry_run: the call is checked and planned, not run, and no output is written; as long as it is there a call
+   computes nothing. The status is that of the call, but for too small a ctx->scratch; data of matrices and tensors may
+   be NULL, of arrays not, which are read as in the call. */
+typedef struct attn_dry_run {
+    size_t scratch; /* bytes that the call has use for in ctx->scratch; on an error it stays as it was. A function of
+                       shapes, dtypes, strides, which options are present, and the ctx's instruction set, width and
+                       batch_invariant, never of contents */
+    char *text;     /* NULL, or gets how the call would run: instruction set, tiles, tasks, scratch, what is copied and
+                       why; for one that would fail, the argument and what is wrong with it. */
+    size_t text_size; /* It is cut to so many bytes, and terminated if that is not 0 */
+} attn_dry_run;
 
 /* Where and how a call runs. NULL or all zero: this thread, ATTN_MALLOC, best instruction set.
    scratch: scratch_size bytes, any alignment, shared out among `width` tasks; with it nothing is allocated.
    batch_invariant: 0, few rows, as in decoding, take kernels of their own, which are faster for them and add in another
    order. 1, all rows take these, in products (attn_matmul_ctx, attn_matmul_add), attn_sdpa, caches, pages, attn_mha and
    attn_mha_backward: a row has the same bits whatever number of rows is computed beside it. Many rows take up to 2.5
-   times as long then, in attention with D of less than 64 up to 6 times, few no longer. Set it for attn_*_scratch, too.
-   See DETERMINISM.
-   A ctx with scratch or fault serves one call at a time. */
+   times as long then, in attention with D of less than 64 up to 6 times, few no longer. See
+   DETERMINISM.
+   A ctx with scratch, fault or dry_run serves one call at a time. */
 typedef struct attn_ctx {
     attn_parallel parallel;
     void *scratch;
@@ -371,6 +399,7 @@ typedef struct attn_ctx {
     attn_isa isa;
     attn_fault *fault; /* written on an error, else left as it was; NULL: not wanted */
     int batch_invariant;
+    attn_dry_run *dry_run; /* NULL: the call is run */
 } attn_ctx;
 
 ATTN_API int attn_version(void);                             /* ATTN_VERSION of the compiled implementation */
@@ -600,24 +629,12 @@ typedef struct attn_opts {
    VALUE: scale or softcap not finite in the compute type, softcap < 0 or subnormal there, a window side < -1, a length
    beyond Lq or Lk, dropout.p not in 0 <= p < 1, an unknown enum; starts that do not begin with 0, decrease or go beyond
    the rows; with lists of blocks, q_len or kv_len 0, a count > width, an index beyond the keys or not ascending.
-   NOMEM: ctx->scratch too small (see attn_sdpa_scratch), or ATTN_MALLOC failed.
+   NOMEM: ctx->scratch too small (see attn_dry_run; it does not grow with Lq, nor with Lk beyond one tile, or 32 splits
+   where there are fewer blocks of queries than tasks, or fewer items, whose key heads lie side by side), or ATTN_MALLOC
+   failed.
                                                       Vaswani 2017, arXiv 1706.03762; Dao 2022, arXiv 2205.14135 */
 ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
                                const attn_ctx *ctx);
-
-/* *bytes = the scratch that this call needs in ctx->scratch: a function of shapes, dtypes, strides, which options are
-   present, and ctx's instruction set, width and batch_invariant, never of contents. It does not grow with Lq, nor with
-   Lk beyond one tile (beyond 32 splits where there are fewer blocks of queries than tasks; or fewer items, whose key
-   heads lie side by side). ctx->scratch and
-   scratch_size are not looked at. On an error *bytes stays as it was. */
-ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                                       const attn_opts *opts, const attn_ctx *ctx);
-
-/* Writes to text[size] how this call would run: instruction set, tiles, tasks, scratch, and what is copied and why. For
-   a call that would fail: the same status, and the name of the argument (ATTN_ERR_ALIAS: and of the one that it meets).
-   Cut to size, always terminated if size > 0. */
-ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
-                                       attn_tensor v, const attn_opts *opts, const attn_ctx *ctx);
 
 /* Two results over disjoint sets of keys become one, in place: (out, lse) takes in (out_b, lse_b). For rings and split
    attention: keep the parts in F32 or F64, and give sinks to exactly one of them. out is B x H x Lq x Dv, lse
@@ -641,6 +658,7 @@ typedef struct attn_kv_cache {
     size_t *first;              /* [B] the oldest token still there: 0 unless a ring has dropped some; NULL: all 0 */
     int ring;
     void *own; /* what attn_kv_cache_free frees, or NULL */
+    attn_fault *fault; /* as in attn_ctx, of append, truncate, reorder, copy and row; the program may set it */
 } attn_kv_cache;
 
 /* *bytes = the storage that such a cache needs; the arguments of attn_kv_cache_init. */
@@ -709,15 +727,6 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                           const attn_opts *opts, const attn_ctx *ctx);
 
-/* *bytes = scratch in ctx->scratch for that call, now and when the items have grown: as attn_sdpa_scratch, except that
-   Lk is today's for the shapes of mask, bias, weights and scores, and for the blocks that opts->blocks may list. */
-ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
-                                           const attn_opts *opts, const attn_ctx *ctx);
-
-/* Writes to text[size] how that call would run, or which argument is at fault: as attn_sdpa_explain. */
-ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor out, attn_tensor q,
-                                           const attn_kv_cache *cache, const attn_opts *opts, const attn_ctx *ctx);
-
 /* ==== API: pages =================================================================================================
 
    A cache in pages, as servers keep it: keys and values lie in pages of page_len tokens, and a table says which page
@@ -730,6 +739,7 @@ typedef struct attn_kv_pages {
     size_t table_stride;        /* row j % page_len; an item has room for table_stride * page_len tokens */
     size_t batch;               /* B */
     size_t *lens;               /* [B] tokens so far: 0 at first; the program may set them */
+    attn_fault *fault;          /* as in attn_ctx, of append; NULL: not wanted */
 } attn_kv_pages;
 
 /* Appends rows to the pages that the table names: as attn_kv_cache_append; v may be absent as there. The table must
@@ -743,14 +753,6 @@ ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tenso
    VALUE: as there; the number of a page to be read >= the number of pages; lens[b] beyond the room of an item. */
 ATTN_API attn_status attn_kv_pages_attend(attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
                                           const attn_opts *opts, const attn_ctx *ctx);
-
-/* *bytes = scratch in ctx->scratch for that call, now and when the items have grown: as attn_kv_cache_scratch. */
-ATTN_API attn_status attn_kv_pages_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
-                                           const attn_opts *opts, const attn_ctx *ctx);
-
-/* Writes to text[size] how that call would run, or which argument is at fault: as attn_sdpa_explain. */
-ATTN_API attn_status attn_kv_pages_explain(char *text, size_t size, attn_tensor out, attn_tensor q,
-                                           const attn_kv_pages *pages, const attn_opts *opts, const attn_ctx *ctx);
 
 /* ==== API: positions =============================================================================================
 
@@ -851,15 +853,6 @@ typedef struct attn_mha_weights {
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                               const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx);
 
-/* *bytes = scratch in ctx->scratch for that call. As attn_sdpa_scratch, but it grows with the lengths. */
-ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                                      const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx);
-
-/* Writes to text[size] how that call would run, or which argument is at fault: as attn_sdpa_explain. */
-ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
-                                      attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
-                                      const attn_ctx *ctx);
-
 /* ==== API: training ==============================================================================================
 
    The way back: given how a loss changes with an output, its gradient dout, how it changes with each input.
@@ -913,22 +906,12 @@ typedef struct attn_grads {
    gradients of keys past it are 0.
    NULL: grads; score_mod without score_mod_grad. SHAPE: by_distance, unless opts.bias is 1 x H x Lq x Lk with
    len_stride = -dim_stride; the gradient of an option that is not given. VALUE: as attn_sdpa.
-   NOMEM: ctx->scratch too small (attn_sdpa_backward_scratch), or ATTN_MALLOC failed.
+   NOMEM: ctx->scratch too small (it grows with the lengths by gradients of 16-bit types, sums by distance, and a number
+   for each row, or key, of slopes and of a bias with dimensions of 1), or ATTN_MALLOC failed.
                                                       Dao 2022, arXiv 2205.14135; Dao 2023, arXiv 2307.08691 */
 ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
                                         attn_tensor v, attn_tensor out, attn_tensor lse, const attn_opts *opts,
                                         const attn_ctx *ctx);
-
-/* *bytes = scratch in ctx->scratch for that call. As attn_sdpa_scratch; it grows with the lengths by gradients of
-   16-bit types, sums by distance, and a number for each row, or key, of slopes and of a bias with dimensions of 1. */
-ATTN_API attn_status attn_sdpa_backward_scratch(size_t *bytes, const attn_grads *grads, attn_tensor dout, attn_tensor q,
-                                                attn_tensor k, attn_tensor v, attn_tensor out, attn_tensor lse,
-                                                const attn_opts *opts, const attn_ctx *ctx);
-
-/* Writes to text[size] how that call would run, or which argument is at fault: as attn_sdpa_explain. */
-ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const attn_grads *grads, attn_tensor dout,
-                                                attn_tensor q, attn_tensor k, attn_tensor v, attn_tensor out,
-                                                attn_tensor lse, const attn_opts *opts, const attn_ctx *ctx);
 
 /* dtable[bucket of distance first_distance + c][h] = sum of dby_distance[h][c] over the distances of the bucket: the
    way back through attn_t5_bias, whose arguments the others are. Overwrites dtable, buckets x H; dby_distance H x N. */
@@ -952,15 +935,6 @@ typedef struct attn_mha_grads {
 ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
                                        attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
                                        const attn_ctx *ctx);
-ATTN_API attn_status attn_mha_backward_scratch(size_t *bytes, const attn_mha_grads *grads, attn_tensor dout,
-                                               attn_tensor q, attn_tensor k, attn_tensor v,
-                                               const attn_mha_weights *weights, const attn_opts *opts,
-                                               const attn_ctx *ctx);
-ATTN_API attn_status attn_mha_backward_explain(char *text, size_t size, const attn_mha_grads *grads, attn_tensor dout,
-                                               attn_tensor q, attn_tensor k, attn_tensor v,
-                                               const attn_mha_weights *weights, const attn_opts *opts,
-                                               const attn_ctx *ctx);
-
 #endif /* ATTN_NO_TRAINING */
 
 /* ==== API: threads =============================================================================================== */
@@ -1332,7 +1306,7 @@ static void attn__copy_struct(void *to, const void *from, size_t bytes)
         ATTN__MEMSET(to, 0, size);
 }
 
-/* Memory is laid out by functions that carve arrays from an arena. Each runs twice: without memory (base NULL) to
+/* Memory is described by functions that carve arrays from an arena. Each runs twice: without memory (base NULL) to
    measure it, then with memory, aligned to ATTN__ALIGN, to set the pointers. */
 typedef struct attn__arena {
     char *base;  /* NULL: measures only */
@@ -1341,19 +1315,22 @@ typedef struct attn__arena {
 
 #define ATTN__ALIGN 64 /* bytes of a cache line, and of the widest vector */
 
-/* Room for count x size bytes; NULL while measuring, and for nothing. */
-ATTN__INLINE void *attn__carve(attn__arena *arena, size_t count, size_t size)
+ATTN__NOINLINE void *attn__carve_some(attn__arena *arena, size_t count, size_t size)
 {
     const size_t most = (size_t)PTRDIFF_MAX - ATTN__ALIGN;
     size_t at = arena->used, bytes;
-    if (count == 0)
-        return NULL;
     if (at > most || !attn__mul_size(&bytes, count, size) || at + bytes > most) {
         arena->used = SIZE_MAX;
         return NULL;
     }
     arena->used = attn__whole(at + bytes, ATTN__ALIGN);
     return arena->base ? arena->base + at : NULL;
+}
+
+/* Room for count x size bytes; NULL while measuring, and for nothing. */
+ATTN__INLINE void *attn__carve(attn__arena *arena, size_t count, size_t size)
+{
+    return count > 0 ? attn__carve_some(arena, count, size) : NULL;
 }
 
 /* ==== 2. views and dtypes ========================================================================================
@@ -1419,15 +1396,9 @@ static size_t attn__alignment(attn_dtype dtype)
     return dtype == ATTN_F64 ? offsetof(struct f64, x) : attn__size(dtype);
 }
 
-/* Arrays of lengths, offsets or slopes are listed as a type of equal size, for alignment and overlap. */
-static attn_dtype attn__dtype_of_size(size_t size)
+static int attn__is_aligned(const void *array, size_t size) /* an array of elements of so many bytes */
 {
-    return size == 8 ? ATTN_F64 : size == 4 ? ATTN_F32 : ATTN_BOOL;
-}
-
-static int attn__is_aligned(const void *array, size_t size)
-{
-    return ((uintptr_t)array & (attn__alignment(attn__dtype_of_size(size)) - 1)) == 0;
+    return ((uintptr_t)array & (attn__alignment(size == 8 ? ATTN_F64 : ATTN_F32) - 1)) == 0;
 }
 
 static int attn__is_float(attn_dtype dtype)
@@ -1435,82 +1406,94 @@ static int attn__is_float(attn_dtype dtype)
     return dtype == ATTN_F32 || dtype == ATTN_F64 || dtype == ATTN_F16 || dtype == ATTN_BF16;
 }
 
-/* One kind of view for all checks: an argument that is a matrix (1 x 1 x rows x cols), a tensor, or an array. */
-typedef struct attn__view {
-    const char *name; /* of the argument, as explanations give it: "q", "opts.mask" */
+/* One kind of view for all that is asked about memory: a matrix (1 x 1 x rows x cols), a tensor, or an array. */
+typedef struct attn__box {
     const char *data;
     attn_dtype dtype;
-    int role;             /* what enum attn__role says about it */
-    size_t n[4];          /* dimensions, outermost first */
-    ptrdiff_t s[4];       /* their strides, in elements */
-    uintptr_t first, end; /* the addresses that it covers; set by attn__measure, */
-    int nested;           /* as is this: each stride steps over all that the dimensions after it reach */
-} attn__view;
+    size_t n[4];    /* dimensions, outermost first */
+    ptrdiff_t s[4]; /* their strides, in elements */
+} attn__box;
 
-static void attn__view_tensor(attn__view *v, const attn_tensor *t)
+static void attn__box_tensor(attn__box *box, const attn_tensor *t)
 {
-    v->data = (const char *)t->data;
-    v->dtype = t->dtype;
-    v->n[0] = t->batch;
-    v->n[1] = t->heads;
-    v->n[2] = t->len;
-    v->n[3] = t->dim;
-    v->s[0] = t->batch_stride;
-    v->s[1] = t->head_stride;
-    v->s[2] = t->len_stride;
-    v->s[3] = t->dim_stride;
+    box->data = (const char *)t->data;
+    box->dtype = t->dtype;
+    box->n[0] = t->batch;
+    box->n[1] = t->heads;
+    box->n[2] = t->len;
+    box->n[3] = t->dim;
+    box->s[0] = t->batch_stride;
+    box->s[1] = t->head_stride;
+    box->s[2] = t->len_stride;
+    box->s[3] = t->dim_stride;
 }
 
-static void attn__view_mat(attn__view *v, const attn_mat *m)
+static void attn__box_mat(attn__box *box, const attn_mat *m)
 {
     const attn_tensor t = {m->data, m->dtype, 1, 1, m->rows, m->cols, 0, 0, m->row_stride, m->col_stride};
-    attn__view_tensor(v, &t);
+    attn__box_tensor(box, &t);
 }
 
-/* Finds the addresses that a view covers. Returns 0 if they, a dimension, or the bytes between them overflow. */
-ATTN__NOINLINE int attn__measure(attn__view *v)
+ATTN__NOINLINE int attn__measure_large(const attn__box *box, uintptr_t *first, uintptr_t *end)
 {
-    const size_t most = (size_t)PTRDIFF_MAX;
-    const size_t safe = (size_t)1 << (sizeof(size_t) * 4 - 2); /* 4 safe x safe elements do not overflow */
-    size_t reach = 0, below = 0, size, step, stride;
-    uintptr_t data = (uintptr_t)v->data;
-    int d, nested = 1;
-    ATTN__UNROLL
-    for (d = 3; d >= 0; d--) {
-        if (v->n[d] < 2)
+    const size_t most = (size_t)PTRDIFF_MAX, size = attn__size(box->dtype);
+    const uintptr_t data = (uintptr_t)box->data;
+    size_t reach = 0, below = 0, step;
+    int d;
+    for (d = 0; d < 4; d++) {
+        if (box->n[d] < 2)
             continue;
-        stride = attn__magnitude(v->s[d]);
-        step = (v->n[d] - 1) * stride;
-        if ((v->n[d] | stride) >= safe &&
-            (!attn__mul_size(&step, v->n[d] - 1, stride) || v->n[d] > most || reach > most - step))
+        if (!attn__mul_size(&step, box->n[d] - 1, attn__magnitude(box->s[d])) || box->n[d] > most ||
+            reach > most - step)
             return 0;
-        nested &= stride > reach;
         reach += step;
-        if (v->s[d] < 0)
-            below += step;
+        below += box->s[d] < 0 ? step : 0;
     }
-    size = attn__size(v->dtype);
     if (!attn__mul_size(&reach, reach + 1, size))
         return 0;
-    v->first = data - below * size;
-    v->end = v->first + reach;
-    v->nested = nested;
-    return !data || (v->first <= data && data <= v->end); /* neither wraps around */
+    *first = data - below * size;
+    *end = *first + reach;
+    return !data || (*first <= data && data <= *end); /* neither wraps around */
+}
+
+/* Finds the addresses that a box covers. Returns 0 if they, a dimension, or the bytes between them overflow. */
+ATTN__NOINLINE int attn__measure(const attn__box *box, uintptr_t *first, uintptr_t *end)
+{
+    const uintptr_t data = (uintptr_t)box->data;
+    size_t reach = 1, below = 0, large = 0, step, stride, size;
+    int d;
+    ATTN__UNROLL
+    for (d = 0; d < 4; d++)
+        if (box->n[d] > 1) {
+            stride = attn__magnitude(box->s[d]);
+            step = (box->n[d] - 1) * stride;
+            large |= box->n[d] | stride;
+            reach += step;
+            below += box->s[d] < 0 ? step : 0;
+        }
+    if (large >> (sizeof(size_t) * 4 - 4) != 0) /* four steps of less do not overflow, in bytes */
+        return attn__measure_large(box, first, end);
+    size = attn__size(box->dtype);
+    *first = data - below * size;
+    *end = *first + reach * size;
+    return !data || (*first <= data && data <= *end);
 }
 
 /* Is it a view that does not overflow, as a bad one does? */
 static int attn__mat_fits(const attn_mat *m)
 {
-    attn__view v;
-    attn__view_mat(&v, m);
-    return attn__measure(&v);
+    attn__box box;
+    uintptr_t first, end;
+    attn__box_mat(&box, m);
+    return attn__measure(&box, &first, &end);
 }
 
 ATTN__INLINE int attn__tensor_fits(const attn_tensor *t)
 {
-    attn__view v;
-    attn__view_tensor(&v, t);
-    return attn__measure(&v);
+    attn__box box;
+    uintptr_t first, end;
+    attn__box_tensor(&box, t);
+    return attn__measure(&box, &first, &end);
 }
 
 /* data + elements, const dropped; NULL, which an array without elements may be, stays NULL. */
@@ -1537,10 +1520,18 @@ ATTN__NOINLINE void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, s
                         (ptrdiff_t)d * t->dim_stride);
 }
 
+/* Do n x m packed elements fit in the address space? 0 if there are none, too. */
+static int attn__elements_fit(const void *data, attn_dtype dtype, size_t n, size_t m)
+{
+    size_t bytes;
+    return attn__mul_size(&bytes, n, m) && attn__mul_size(&bytes, bytes, attn__size(dtype)) && bytes > 0 &&
+           (uintptr_t)data <= UINTPTR_MAX - bytes;
+}
+
 ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, size_t cols)
 {
     const attn_mat m = {(void *)(uintptr_t)data, dtype, rows, cols, (ptrdiff_t)cols, 1};
-    return attn__mat_fits(&m) ? m : attn__bad_mat;
+    return attn__elements_fit(data, dtype, rows, cols) || attn__mat_fits(&m) ? m : attn__bad_mat;
 }
 
 /* Gives a packed matrix its elements, all zero. Returns 0 if there is no memory. */
@@ -1602,18 +1593,24 @@ ATTN_API attn_tensor attn_tensor_of(const void *data, attn_dtype dtype, size_t B
 
 ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D)
 {
+    attn_tensor t = {(void *)(uintptr_t)data, dtype, B, H, L, D, 0, 0, (ptrdiff_t)D, 1};
     size_t head, item;
     if (!attn__mul_size(&head, L, D) || !attn__mul_size(&item, head, H))
         return attn__bad_tensor;
-    return attn_tensor_of(data, dtype, B, H, L, D, (ptrdiff_t)item, (ptrdiff_t)head, (ptrdiff_t)D, 1);
+    t.batch_stride = (ptrdiff_t)item;
+    t.head_stride = (ptrdiff_t)head;
+    return attn__elements_fit(data, dtype, B, item) || attn__tensor_fits(&t) ? t : attn__bad_tensor;
 }
 
 ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, size_t L, size_t H, size_t D)
 {
+    attn_tensor t = {(void *)(uintptr_t)data, dtype, B, H, L, D, 0, (ptrdiff_t)D, 0, 1};
     size_t row, item;
     if (!attn__mul_size(&row, H, D) || !attn__mul_size(&item, row, L))
         return attn__bad_tensor;
-    return attn_tensor_of(data, dtype, B, H, L, D, (ptrdiff_t)item, (ptrdiff_t)D, (ptrdiff_t)row, 1);
+    t.batch_stride = (ptrdiff_t)item;
+    t.len_stride = (ptrdiff_t)row;
+    return attn__elements_fit(data, dtype, B, item) || attn__tensor_fits(&t) ? t : attn__bad_tensor;
 }
 
 /* `count` of the heads of t, after the first ones; bad if t is. */
@@ -1758,31 +1755,147 @@ static int attn__is_factor(double x, attn_dtype first_input)
     return attn__is_finite(x) && (first_input == ATTN_F64 || (x <= FLT_MAX && x >= -FLT_MAX));
 }
 
-/* -- checks --
+/* -- text -- */
 
-   A function lists its arguments from left to right, some with the shape that they must have, then names what else it
-   requires of them. The fault that counts is the first one in the order of statuses, and in the list among those of one
-   status. */
+typedef struct attn__text {
+    char *at;
+    size_t left; /* with room for the end of the string */
+} attn__text;
+
+ATTN__NOINLINE void attn__say(attn__text *text, const char *s)
+{
+    for (; *s && text->left > 1; s++, text->left--)
+        *text->at++ = *s;
+    if (text->left > 0)
+        *text->at = 0;
+}
+
+ATTN__NOINLINE void attn__say_number(attn__text *text, const char *before, size_t n, const char *after)
+{
+    char digits[24];
+    size_t i = sizeof digits - 1;
+    digits[i] = 0;
+    do
+        digits[--i] = (char)('0' + n % 10);
+    while ((n /= 10) > 0);
+    attn__say(text, before);
+    attn__say(text, digits + i);
+    attn__say(text, after);
+}
+
+static int attn__begins(const char *name, const char *with) /* with the other, up to its end or a dot? */
+{
+    for (; *with; name++, with++)
+        if (*name != *with)
+            return 0;
+    return *name == 0 || *name == '.';
+}
+
+/* -- arguments --
+
+   A public function describes its arguments in a table, from left to right: their names, what may stand there, and
+   their shapes in letters, B Hkv Lk D. A letter is bound to a size by the first argument that has it: inputs first,
+   then outputs, and what came out of another call (LATE). Who does not fit then is at fault. What a table cannot say, a
+   function requires besides. The fault that counts is the first one in the order of statuses, among those of one status
+   the leftmost. Functions without a ctx have arguments without names, which nobody would receive. */
 
 enum attn__role {
     ATTN__IN = 0,
-    ATTN__OUT = 1,
-    ATTN__OPTIONAL = 2,  /* may be absent */
-    ATTN__ANY_FLOAT = 4, /* F64 too, whatever the compute type */
-    ATTN__ANY_TYPE = 8,  /* any float type or BOOL */
-    ATTN__BOOL = 16,     /* BOOL alone */
-    ATTN__IN_PLACE = 32, /* an output that may be the very same view as an input */
-    ATTN__CACHED = 64,   /* I8 too, which computes in float */
-    ATTN__ABSENT = 128,  /* set by attn__list: required, but not given */
-    ATTN__COMPUTED = 256,  /* of the compute type alone */
-    ATTN__UNROUNDED = 512, /* no 16-bit type */
-    ATTN__DECIDES = 1024   /* the compute type, in place of the first input */
+    ATTN__OUT = 1 << 0,
+    ATTN__LATE = 1 << 1,       /* an input that binds letters after the others, and does not decide the compute type */
+    ATTN__OPTIONAL = 1 << 2,   /* may be absent */
+    ATTN__BROADCASTS = 1 << 3, /* 1 stands for any size */
+    ATTN__ANY_FLOAT = 1 << 4,  /* F64 too, whatever the compute type */
+    ATTN__ANY_TYPE = 1 << 5,   /* any float type or BOOL */
+    ATTN__BOOL = 1 << 6,       /* BOOL alone */
+    ATTN__IN_PLACE = 1 << 7,   /* an output that may be the very same view as an input */
+    ATTN__STORED = 1 << 8,     /* in a cache: any type of float, and I8; an output where the check says so */
+    ATTN__COMPUTED = 1 << 9,   /* of the compute type alone */
+    ATTN__SUM = 1 << 10,       /* no 16-bit type where the check says so */
+    ATTN__MAT = 1 << 11,       /* an attn_mat; else an attn_tensor, or an array: a pointer to as many elements as its */
+    ATTN__BYTES = 1 << 12,     /* letters say, of one byte, */
+    ATTN__FLOATS = 1 << 13,    /* of four, */
+    ATTN__DOUBLES = 1 << 14,   /* of eight, */
+    ATTN__IF_ANY = 1 << 15,    /* and may be absent if there are none */
+    ATTN__LENGTHS = sizeof(size_t) == 8 ? ATTN__DOUBLES : ATTN__FLOATS,
+    ATTN__ARRAY = ATTN__BYTES | ATTN__FLOATS | ATTN__DOUBLES
 };
 
-/* attn_mha_backward lists most: the tensors, matrices and arrays in attn_opts (14), attn_mha_weights (8) and
-   attn_mha_grads (11), dout, q, k, v, weights and scratch. Once one of these types has grown, this does not compile
+/* The letters of shapes. */
+enum attn__letter {
+    ATTN__L_none, /* no dimension */
+    ATTN__L_1,    /* 1 */
+    ATTN__L_B,
+    ATTN__L_H,
+    ATTN__L_Hkv, /* items of a batch; heads; heads of keys and values */
+    ATTN__L_Lq,
+    ATTN__L_Lk,
+    ATTN__L_D,
+    ATTN__L_Dv, /* queries, keys; dims of both, and of values */
+    ATTN__L_L,
+    ATTN__L_M,
+    ATTN__L_N,
+    ATTN__L_K, /* rows, columns, terms of any matrix */
+    ATTN__L_E,
+    ATTN__L_Eq,
+    ATTN__L_Ek,
+    ATTN__L_Ev, /* of a layer: dims of out, q, k, v; */
+    ATTN__L_HD,
+    ATTN__L_KD,
+    ATTN__L_KV,
+    ATTN__L_HV, /* dims of all heads of q, k, v, and of their out */
+    ATTN__L_Gq,
+    ATTN__L_Gk,
+    ATTN__L_Gv, /* items of the gradients of q, k, v */
+    ATTN__L_Xb,
+    ATTN__L_Xh,
+    ATTN__L_Xq,
+    ATTN__L_Xk, /* dimensions of a bias */
+    ATTN__L_items,
+    ATTN__L_starts,
+    ATTN__L_distances, /* with texts; of q_starts; of by_distance */
+    ATTN__L_lists,
+    ATTN__L_width, /* of blocks */
+    ATTN__L_capacity,
+    ATTN__L_pages,
+    ATTN__L_table, /* of what is stored: tokens, pages, pages of an item */
+    ATTN__L_bytes,
+    ATTN__LETTERS /* of a struct, or scratch */
+};
+
+#define ATTN__SHAPE1(a)                                                                                                \
+    {                                                                                                                  \
+        ATTN__L_none, ATTN__L_none, ATTN__L_none, ATTN__L_##a                                                          \
+    }
+#define ATTN__SHAPE2(a, b)                                                                                             \
+    {                                                                                                                  \
+        ATTN__L_none, ATTN__L_none, ATTN__L_##a, ATTN__L_##b                                                           \
+    }
+#define ATTN__SHAPE3(a, b, c)                                                                                          \
+    {                                                                                                                  \
+        ATTN__L_none, ATTN__L_##a, ATTN__L_##b, ATTN__L_##c                                                            \
+    }
+#define ATTN__SHAPE4(a, b, c, d)                                                                                       \
+    {                                                                                                                  \
+        ATTN__L_##a, ATTN__L_##b, ATTN__L_##c, ATTN__L_##d                                                             \
+    }
+
+typedef struct attn__argument {
+    const char *name;        /* as faults give it: "q", "opts.mask" */
+    unsigned short role, at; /* where it is in its struct */
+    unsigned char shape[4];  /* enum attn__letter: of a matrix the last two, of an array those whose product it has */
+} attn__argument;
+
+typedef struct attn__view { /* an argument that is there */
+    const attn__argument *is;
+    const void *given;    /* the attn_mat, attn_tensor or array; NULL: absent, though it is required */
+    uintptr_t first, end; /* the addresses that it covers, once it has been checked */
+} attn__view;
+
+/* attn_mha_backward lists most: the tensors, matrices and arrays in attn_opts but its outputs (9), attn_mha_weights (8)
+   and attn_mha_grads (11), dout, q, k, v, weights and scratch. Once one of these types has grown, this does not compile
    (where pointers have 8 bytes): count again then. */
-#define ATTN__ARGUMENTS 39
+#define ATTN__ARGUMENTS 34
 
 #define ATTN__COUNTED(type, bytes)                                                                                     \
     typedef char attn__counted_##type[sizeof(void *) != 8 || sizeof(type) <= (bytes) ? 1 : -1]
@@ -1793,29 +1906,46 @@ ATTN__COUNTED(attn_mha_grads, 472);
 #endif
 
 typedef struct attn__check {
-    attn_status status;           /* ATTN_OK so far, or the fault that comes first in the documented order */
-    const char *argument, *other; /* the name of the argument at fault; for ALIAS, of the one that it meets, or NULL */
-    attn_fault *wanted;           /* ctx.fault, or NULL */
-    attn__view *end;              /* of the list */
+    attn_status status;           /* ATTN_OK so far, or the fault that comes first in the documented order: */
+    size_t position;              /* where in the list the argument at fault is; */
+    const char *argument, *other; /* its name; for ALIAS, that of the one that it meets, or NULL; */
+    const char *middle, *end_of;  /* and what attn_fault.text says: found, middle, fits, end_of. The numbers only */
+    size_t found, fits;           /* where middle joins them: it begins with a space or comma */
+    const attn_ctx *ctx;          /* or NULL */
+    attn_fault *wanted;
+    int writes, accumulates;    /* STORED is an output; SUM is no 16-bit type */
+    uint64_t bound;             /* a bit for each letter that is bound, */
+    size_t size[ATTN__LETTERS]; /* and the size */
+    attn__view *checked, *end;  /* of the list */
     attn__view view[ATTN__ARGUMENTS];
 } attn__check;
 
-static void attn__check_begin(attn__check *c) /* views are not cleared: that would take longer than a small call */
+/* The size that a letter is bound to; n, if it is met for the first time. */
+ATTN__INLINE size_t attn__size_of(attn__check *c, unsigned letter, size_t n)
 {
-    c->status = ATTN_OK;
-    c->argument = c->other = NULL;
-    c->wanted = NULL;
-    c->end = c->view;
+    if (!(c->bound >> letter & 1)) {
+        c->bound |= (uint64_t)1 << letter;
+        c->size[letter] = n;
+    }
+    return c->size[letter];
 }
 
-/* What a function returns; names the argument at fault to who wants to know. */
-static attn_status attn__check_end(const attn__check *c)
+/* A letter that is known before any argument. */
+static void attn__bind(attn__check *c, enum attn__letter letter, size_t n)
 {
-    if (c->status != ATTN_OK && c->wanted) {
-        c->wanted->argument = c->argument;
-        c->wanted->other = c->other;
-    }
-    return c->status;
+    attn__size_of(c, letter, n);
+}
+
+static void attn__check_begin(attn__check *c, const attn_ctx *ctx) /* views are not cleared, which would take longer */
+{
+    c->status = ATTN_OK;
+    c->position = SIZE_MAX;
+    c->ctx = ctx;
+    c->wanted = ctx ? ctx->fault : NULL;
+    c->writes = c->accumulates = 0;
+    c->bound = 1 << ATTN__L_none | 1 << ATTN__L_1;
+    c->size[ATTN__L_none] = c->size[ATTN__L_1] = 1;
+    c->checked = c->end = c->view;
 }
 
 /* The place of a status in the documented order of checks. ATTN_OK comes last. */
@@ -1826,19 +1956,54 @@ static int attn__rank(attn_status status)
     return attn__order[status];
 }
 
-ATTN__NOINLINE void attn__fault(attn__check *c, attn_status status, const char *argument, const char *other)
+/* Notes a fault, if it comes before the one so far. Returns if it does. */
+ATTN__NOINLINE int attn__fault(attn__check *c, attn_status status, size_t position, const char *argument)
 {
-    if (attn__rank(status) >= attn__rank(c->status))
-        return;
+    int rank = attn__rank(status), before = attn__rank(c->status);
+    if (rank > before || (rank == before && position >= c->position))
+        return 0;
     c->status = status;
+    c->position = position;
     c->argument = argument;
-    c->other = other;
+    c->other = NULL;
+    c->middle = c->end_of = "";
+    c->found = c->fits = 0;
+    return 1;
+}
+
+/* A fault of one that a table cannot tell. Shapes are those of an argument, which may be listed further left than one
+   that has been found at fault. */
+ATTN__NOINLINE void attn__blame(attn__check *c, attn_status status, const char *argument, size_t found,
+                                const char *middle, size_t fits, const char *end_of)
+{
+    size_t position = SIZE_MAX - 1;
+    attn__view *v;
+    for (v = c->view; v < c->end && status == ATTN_ERR_SHAPE && argument; v++) /* or a struct that it is in, or is */
+        if (v->is->name && (attn__begins(argument, v->is->name) || attn__begins(v->is->name, argument)))
+            position = (size_t)(v - c->view);
+    if (!attn__fault(c, status, position, argument))
+        return;
+    c->found = found;
+    c->middle = middle;
+    c->fits = fits;
+    c->end_of = end_of;
 }
 
 static void attn__require(attn__check *c, int condition, attn_status otherwise, const char *argument)
 {
     if (!condition)
-        attn__fault(c, otherwise, argument, NULL);
+        attn__blame(c, otherwise, argument, 0, "", 0, "");
+}
+
+static void attn__require_most(attn__check *c, size_t x, size_t most, const char *argument)
+{
+    if (x > most)
+        attn__blame(c, ATTN_ERR_VALUE, argument, x, ", where at most ", most, " fit");
+}
+
+static int attn__is_dry(const attn__check *c)
+{
+    return c->ctx && c->ctx->dry_run;
 }
 
 /* Is there no fault up to OVERFLOW, so that arrays may be read, if they are aligned? */
@@ -1847,110 +2012,156 @@ static int attn__is_sound(const attn__check *c)
     return attn__rank(c->status) > attn__rank(ATTN_ERR_OVERFLOW);
 }
 
-/* The next view of the list, to be filled in; NULL if an optional argument is absent. */
-static attn__view *attn__list(attn__check *c, const char *name, int role, int absent)
+/* Lists the arguments of a table: those at their places in a struct or, without one, those that `each` points to, an
+   array being what it points to. optional: those that may be absent, besides. */
+ATTN__NOINLINE void attn__list(attn__check *c, const attn__argument *is, size_t n, const void *in,
+                               const void *const *each, int optional)
 {
-    attn__view *v;
-    if (absent && (role & ATTN__OPTIONAL))
-        return NULL;
-    ATTN_ASSERT(c->end < c->view + ATTN__ARGUMENTS);
-    v = c->end++;
-    v->name = name;
-    v->role = absent ? role | ATTN__ABSENT : role;
-    return v;
+    size_t i;
+    for (i = 0; i < n; i++, is++) {
+        const void *given = in ? (const char *)in + is->at : each[i];
+        int absent;
+        if (in && is->role & ATTN__ARRAY)
+            ATTN__MEMCPY(&given, given, sizeof given);
+        absent = is->role & ATTN__ARRAY ? !given
+                 : is->role & ATTN__MAT ? attn__mat_absent((const attn_mat *)given)
+                                        : attn__tensor_absent((const attn_tensor *)given);
+        if (absent && (optional || is->role & ATTN__OPTIONAL))
+            continue;
+        ATTN_ASSERT(c->end < c->view + ATTN__ARGUMENTS);
+        c->end->is = is;
+        c->end->given = absent ? NULL : given;
+        c->end++;
+    }
 }
 
-ATTN__NOINLINE void attn__check_mat(attn__check *c, const char *name, const attn_mat *m, int role)
+static int attn__role_of(const attn__check *c, const attn__view *v)
 {
-    attn__view *v = attn__list(c, name, role, attn__mat_absent(m));
-    if (v)
-        attn__view_mat(v, m);
+    return (v->is->role | (c->writes && v->is->role & ATTN__STORED ? ATTN__OUT : 0)) &
+           ~(c->accumulates ? 0 : ATTN__SUM);
 }
 
-/* The same for one that is to have so many rows and columns. */
-static void attn__check_mat_of(attn__check *c, const char *name, const attn_mat *m, int role, size_t rows, size_t cols)
+/* Where the elements of an argument lie. */
+static void attn__find_box(attn__check *c, const attn__view *v, attn__box *box)
 {
-    attn__check_mat(c, name, m, role);
-    attn__require(c, m->rows == rows && m->cols == cols, ATTN_ERR_SHAPE, name);
-}
-
-ATTN__NOINLINE void attn__check_tensor(attn__check *c, const char *name, const attn_tensor *t, int role)
-{
-    attn__view *v = attn__list(c, name, role, attn__tensor_absent(t));
-    if (v)
-        attn__view_tensor(v, t);
-}
-
-/* Lists a tensor, and requires that it has this shape. */
-ATTN__NOINLINE void attn__check_tensor_of(attn__check *c, const char *name, const attn_tensor *t, int role, size_t B,
-                                          size_t H, size_t L, size_t D)
-{
-    int absent = role & ATTN__OPTIONAL && attn__tensor_absent(t);
-    attn__check_tensor(c, name, t, role);
-    attn__require(c, absent || attn__is_shape(t, B, H, L, D), ATTN_ERR_SHAPE, name);
-}
-
-/* An array of `count` numbers or structs, listed as elements of a type of their size, or else as bytes. NULL: absent */
-ATTN__NOINLINE void attn__check_array(attn__check *c, const char *name, const void *data, size_t count, size_t size,
-                                      int role)
-{
-    const attn_tensor t = {(void *)(uintptr_t)data, attn__dtype_of_size(size), 1, 1, 1, count, 0, 0, 0, 1};
-    attn__view *v = attn__list(c, name, role | ATTN__ANY_TYPE, !data);
-    if (v)
-        attn__view_tensor(v, &t);
+    attn_tensor array = {NULL, ATTN_BOOL, 1, 1, 1, 1, 0, 0, 0, 1};
+    int d;
+    if (v->is->role & ATTN__MAT) {
+        attn__box_mat(box, (const attn_mat *)v->given);
+    } else if (v->is->role & ATTN__ARRAY) {
+        for (d = 0; d < 4; d++)
+            if (v->is->shape[d] && !attn__mul_size(&array.dim, array.dim, attn__size_of(c, v->is->shape[d], 1)))
+                array.dim = SIZE_MAX;
+        array.data = (void *)(uintptr_t)v->given;
+        array.dtype = v->is->role & ATTN__DOUBLES ? ATTN_F64 : v->is->role & ATTN__FLOATS ? ATTN_F32 : ATTN_BOOL;
+        array.dim *= v->is->shape[3] != ATTN__L_none; /* no letters: it is there or not, and has no elements */
+        attn__box_tensor(box, &array);
+    } else {
+        attn__box_tensor(box, (const attn_tensor *)v->given);
+    }
 }
 
 /* The scratch of a ctx is listed as an output: it must overlap nothing. */
-static void attn__check_ctx(attn__check *c, const attn_ctx *ctx)
+static void attn__list_ctx(attn__check *c)
 {
-    c->wanted = ctx ? ctx->fault : NULL;
-    if (ctx && ctx->scratch_size > 0)
-        attn__check_array(c, "ctx.scratch", ctx->scratch, ctx->scratch_size, 1, ATTN__OUT | ATTN__OPTIONAL);
+    static const attn__argument attn__scratch = {"ctx.scratch", ATTN__BYTES | ATTN__OUT | ATTN__OPTIONAL, 0,
+                                                 ATTN__SHAPE1(bytes)};
+    const void *const each[] = {c->ctx ? c->ctx->scratch : NULL};
+    if (c->ctx && c->ctx->scratch_size > 0) {
+        attn__bind(c, ATTN__L_bytes, c->ctx->scratch_size);
+        attn__list(c, &attn__scratch, 1, NULL, each, 0);
+    }
 }
 
-/* Are all of lens[B] at most `most`? NULL holds, and so does what is not aligned, which is a fault of its own. */
-static int attn__lengths_fit(const size_t *lens, size_t B, size_t most)
+static int attn__is_empty(const attn__box *box)
 {
-    size_t b;
-    for (b = 0; lens && attn__is_aligned(lens, sizeof *lens) && b < B; b++)
-        if (lens[b] > most)
-            return 0;
-    return 1;
-}
-
-static int attn__is_empty(const attn__view *v)
-{
-    return v->n[0] == 0 || v->n[1] == 0 || v->n[2] == 0 || v->n[3] == 0;
+    return box->n[0] == 0 || box->n[1] == 0 || box->n[2] == 0 || box->n[3] == 0;
 }
 
 /* May an element of this type go there, where the compute type is F64 (wide) or F32? */
-static int attn__is_dtype(const attn__view *v, int wide)
+static int attn__is_dtype(attn_dtype dtype, int role, int wide)
 {
-    int narrow = v->dtype == ATTN_F16 || v->dtype == ATTN_BF16;
-    if (narrow && v->role & (ATTN__COMPUTED | ATTN__UNROUNDED))
+    if ((dtype == ATTN_F16 || dtype == ATTN_BF16) && role & (ATTN__COMPUTED | ATTN__SUM))
         return 0;
-    if (!(v->role & ATTN__BOOL) && attn__is_float(v->dtype) && (v->dtype == ATTN_F64) == wide)
-        return 1;
-    if (v->role & ATTN__BOOL || v->dtype == ATTN_BOOL)
-        return v->dtype == ATTN_BOOL && v->role & (ATTN__BOOL | ATTN__ANY_TYPE);
-    if (v->dtype == ATTN_I8)
-        return v->role & ATTN__CACHED && (!wide || v->role & ATTN__ANY_FLOAT);
-    return attn__is_float(v->dtype) && v->role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT);
+    if (role & ATTN__BOOL || dtype == ATTN_BOOL)
+        return dtype == ATTN_BOOL && role & (ATTN__BOOL | ATTN__ANY_TYPE | ATTN__ARRAY);
+    if (dtype == ATTN_I8)
+        return role & ATTN__STORED;
+    return attn__is_float(dtype) &&
+           ((dtype == ATTN_F64) == wide || role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT | ATTN__STORED | ATTN__ARRAY));
 }
 
-/* The first fault of a view by itself. Measures it if it gets that far. */
-static attn_status attn__view_fault(attn__view *v, int wide)
+static const char *attn__dtype_string(attn_dtype dtype)
 {
-    if (v->role & ATTN__ABSENT || (!v->data && !attn__is_empty(v)))
-        return ATTN_ERR_NULL;
-    if (!attn__is_dtype(v, wide))
-        return ATTN_ERR_DTYPE;
-    if (!attn__measure(v))
-        return ATTN_ERR_OVERFLOW;
-    return ((uintptr_t)v->data & (attn__alignment(v->dtype) - 1)) != 0 ? ATTN_ERR_VALUE : ATTN_OK;
+    static const char *const attn__names[] = {"f32", "f64", "f16", "bf16", "bool", "i8"};
+    return (unsigned)dtype < sizeof attn__names / sizeof *attn__names ? attn__names[dtype] : "an unknown type";
 }
 
-static int attn__is_same(const attn__view *a, const attn__view *b)
+/* Says what is wrong with an argument: the cold half of attn__check_view. d: the dimension that does not fit. */
+ATTN__NOINLINE void attn__blame_view(attn__check *c, const attn__view *v, attn_status status, const attn__box *box,
+                                     int role, int wide, size_t d)
+{
+    static const char *const attn__middle[] = {" items, where ", " heads, where ", " positions, where ",
+                                               " dims, where ",  " rows, where ",  " columns, where "};
+    if (!attn__fault(c, status, (size_t)(v - c->view), v->is->name))
+        return;
+    if (status == ATTN_ERR_NULL) {
+        c->middle = !v->given               ? "is required"
+                    : box->n[3] == SIZE_MAX ? "is a view that could not be made"
+                                            : "data is NULL";
+    } else if (status == ATTN_ERR_DTYPE) {
+        c->middle = attn__dtype_string(box->dtype);
+        c->end_of = role & ATTN__BOOL                     ? ", where bool fits"
+                    : wide                                ? ", where f64 fits"
+                    : role & (ATTN__COMPUTED | ATTN__SUM) ? ", where f32 fits"
+                                                          : ", where f32, f16 or bf16 fit";
+    } else if (status == ATTN_ERR_SHAPE) {
+        c->found = box->n[d];
+        c->middle = attn__middle[role & ATTN__MAT ? d + 2 : d];
+        c->fits = c->size[v->is->shape[d]];
+        c->end_of = role & ATTN__BROADCASTS ? " or 1 fit" : c->fits == 1 ? " fits" : " fit";
+    } else if (status == ATTN_ERR_VALUE) {
+        c->middle = "is not aligned to its elements";
+    }
+}
+
+/* All that an argument says by itself, and its shape, whose letters it binds. In a dry run data may be NULL. */
+static void attn__check_view(attn__check *c, attn__view *v, int role, int wide)
+{
+    attn_status status = ATTN_OK;
+    attn__box box;
+    size_t d = 0, n, misfit = 4;
+    v->first = v->end = 0;
+    if (v->given && !(role & (ATTN__MAT | ATTN__ARRAY)))
+        attn__box_tensor(&box, (const attn_tensor *)v->given);
+    else if (v->given || role & ATTN__ARRAY)
+        attn__find_box(c, v, &box);
+    if (role & ATTN__ARRAY)
+        status = v->given || (role & ATTN__IF_ANY && box.n[3] == 0) ? ATTN_OK : ATTN_ERR_NULL;
+    else if (!v->given || (!box.data && !attn__is_empty(&box) && (!attn__is_dry(c) || box.n[3] == SIZE_MAX)))
+        status = ATTN_ERR_NULL;
+    else if (!attn__is_dtype(box.dtype, role, wide))
+        status = ATTN_ERR_DTYPE;
+    else
+        ATTN__UNROLL
+    for (d = 0; d < 4; d++) { /* the first two of a matrix are 1, and have no letters */
+        n = attn__size_of(c, v->is->shape[d], box.n[d]);
+        if (n != box.n[d] && misfit == 4 && !(role & ATTN__BROADCASTS && box.n[d] == 1))
+            misfit = d;
+    }
+    if (misfit < 4)
+        status = ATTN_ERR_SHAPE;
+    if (status == ATTN_OK && !attn__measure(&box, &v->first, &v->end))
+        status = ATTN_ERR_OVERFLOW;
+    else if (status == ATTN_OK && ((uintptr_t)box.data & (attn__alignment(box.dtype) - 1)) != 0)
+        status = ATTN_ERR_VALUE;
+    if (status != ATTN_OK)
+        attn__blame_view(c, v, status, &box, role, wide, misfit);
+    if (!box.data || status != ATTN_OK)
+        v->first = v->end = 0;
+}
+
+static int attn__is_same(const attn__box *a, const attn__box *b)
 {
     int d;
     if (a->data != b->data || a->dtype != b->dtype)
@@ -1979,7 +2190,7 @@ static void attn__add_axis(attn__axis *axis, int count, ptrdiff_t stride, size_t
     axis->forth = forth;
 }
 
-static int attn__add_axes(attn__axis axis[4], const attn__view *v) /* those of more than one element */
+static int attn__add_axes(attn__axis axis[4], const attn__box *v) /* those of more than one element */
 {
     int count = 0, d;
     for (d = 0; d < 4; d++)
@@ -1990,14 +2201,23 @@ static int attn__add_axes(attn__axis axis[4], const attn__view *v) /* those of m
 
 /* Does each element of an output have an address of its own? Each stride must step over all that the smaller ones
    reach. */
-static int attn__is_distinct(const attn__view *v)
+static int attn__is_distinct(const attn__box *v)
 {
     size_t stride, below = 0;
     attn__axis axis[4];
-    int count;
-    if (v->nested) /* mostly */
+    int count, d;
+    for (d = 3; d >= 0; d--) { /* mostly they stand in order */
+        if (v->n[d] < 2)
+            continue;
+        stride = attn__magnitude(v->s[d]);
+        if (stride <= below)
+            break;
+        below += (v->n[d] - 1) * stride;
+    }
+    if (d < 0)
         return 1;
     count = attn__add_axes(axis, v);
+    below = 0;
     while (count-- > 0) {
         stride = attn__magnitude(axis[count].stride);
         if (stride <= below)
@@ -2043,7 +2263,7 @@ static int attn__lattice_meets(int count, const attn__axis *axis, ptrdiff_t offs
 /* May `out` and `other`, whose ranges of bytes meet, share an element? Not if they fall on different points of one
    lattice. Its axes are those of `out`, and those that only `other` has: an axis of `other` is the same as one of `out`
    if the strides are equal, whatever the dimension, as one view may be transposed. */
-ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
+ATTN__NOINLINE int attn__shares(const attn__box *out, const attn__box *other)
 {
     uintptr_t a = (uintptr_t)out->data, b = (uintptr_t)other->data, gap = a < b ? b - a : a - b;
     size_t size = attn__size(out->dtype);
@@ -2075,45 +2295,105 @@ ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
 }
 
 /* Does an output overlap itself or another argument? Pairs of outputs are looked at once, by the first. */
-static void attn__check_alias(attn__check *c, const attn__view *out)
+static void attn__check_alias(attn__check *c, const attn__view *v)
 {
-    const attn__view *other;
-    if (!attn__is_distinct(out)) {
-        attn__fault(c, ATTN_ERR_ALIAS, out->name, NULL);
+    const attn__view *w;
+    int role = attn__role_of(c, v);
+    attn__box out, other;
+    attn__find_box(c, v, &out);
+    if (attn__is_empty(&out) || !out.data)
+        return;
+    if (!attn__is_distinct(&out) && attn__fault(c, ATTN_ERR_ALIAS, 0, v->is->name)) {
+        c->middle = "its elements share memory";
         return;
     }
-    for (other = c->view; other < c->end; other++) {
-        if (other->end <= out->first || out->end <= other->first || other == out ||
-            (other->role & ATTN__OUT && other < out))
+    for (w = c->view; w < c->end; w++) {
+        if (w->end <= v->first || v->end <= w->first || w == v || (attn__role_of(c, w) & ATTN__OUT && w < v))
             continue;
-        if (!(out->role & ATTN__IN_PLACE && attn__is_same(out, other)) && attn__shares(out, other)) {
-            attn__fault(c, ATTN_ERR_ALIAS, out->name, other->name);
+        attn__find_box(c, w, &other);
+        if (!(role & ATTN__IN_PLACE && attn__is_same(&out, &other)) && attn__shares(&out, &other)) {
+            attn__fault(c, ATTN_ERR_ALIAS, 0, v->is->name);
+            c->other = w->is->name;
+            c->middle = "they share memory";
             return;
         }
     }
 }
 
-/* All that views say by themselves: NULL, DTYPE, OVERFLOW, alignment, ALIAS. The compute type is F64 if the first input
-   is F64, unless another decides. */
+/* What the arguments that have been listed since say by themselves, and by their shapes: NULL, DTYPE, SHAPE, OVERFLOW,
+   alignment. The compute type is F64 if the first input is F64, of outputs alone if the first of them is. */
+static void attn__check_some(attn__check *c)
+{
+    attn__view *v = c->view;
+    const attn_tensor *first = NULL;
+    int pass, role, wide;
+    while (v + 1 < c->end && attn__role_of(c, v) & (ATTN__OUT | ATTN__LATE | ATTN__ARRAY))
+        v++;
+    if (v < c->end && attn__role_of(c, v) & (ATTN__OUT | ATTN__LATE | ATTN__ARRAY))
+        v = c->view;
+    if (v < c->end && !(v->is->role & ATTN__ARRAY))
+        first = (const attn_tensor *)v->given; /* or a matrix, which begins alike */
+    wide = first && first->dtype == ATTN_F64;
+    for (pass = 0; pass < 2; pass++)
+        for (v = c->checked; v < c->end; v++) {
+            role = attn__role_of(c, v);
+            if (((role & (ATTN__OUT | ATTN__LATE)) != 0) == pass)
+                attn__check_view(c, v, role, wide);
+        }
+    c->checked = c->end;
+}
+
+/* The same, and ALIAS, of all: the end of a list. */
 static void attn__check_views(attn__check *c)
 {
-    attn__view *v, *end = c->end, *first = c->view;
-    attn_status fault;
-    int wide;
-    while (first + 1 < end && first->role & ATTN__OUT)
-        first++;
-    for (v = c->view; v < end; v++)
-        if (v->role & ATTN__DECIDES)
-            first = v;
-    wide = first < end && first->dtype == ATTN_F64;
-    for (v = c->view; v < end; v++) {
-        fault = attn__view_fault(v, wide);
-        if (fault != ATTN_OK)
-            attn__fault(c, fault, v->name, NULL);
-    }
-    for (v = c->view; v < end && c->status == ATTN_OK; v++)
-        if (v->role & ATTN__OUT && !attn__is_empty(v))
+    const attn__view *v;
+    attn__check_some(c);
+    for (v = c->view; v < c->end && c->status == ATTN_OK; v++)
+        if (attn__role_of(c, v) & ATTN__OUT)
             attn__check_alias(c, v);
+}
+
+/* A function without a ctx, which knows its arguments one by one, lists and checks them all at once. */
+static void attn__check_all(attn__check *c, const attn__argument *is, size_t n, const void *const *each)
+{
+    attn__check_begin(c, NULL);
+    attn__list(c, is, n, NULL, each, 0);
+    attn__check_views(c);
+}
+
+#define ATTN__CHECK(c, is, each) attn__check_all(c, is, sizeof is / sizeof *is, each)
+
+static void attn__say_fault(attn__text *t, const attn__check *c)
+{
+    int numbers = *c->middle == ' ' || *c->middle == ','; /* else it is all of the text, or nothing */
+    if (numbers)
+        attn__say_number(t, "", c->found, "");
+    attn__say(t, c->middle);
+    if (numbers)
+        attn__say_number(t, "", c->fits, "");
+    attn__say(t, c->end_of);
+}
+
+/* What a function returns; tells who wants to know which argument is at fault, and why. */
+static attn_status attn__check_end(const attn__check *c)
+{
+    attn__text t;
+    if (c->status != ATTN_OK && c->wanted) {
+        c->wanted->argument = c->argument;
+        c->wanted->other = c->other;
+        t.at = c->wanted->text;
+        t.left = sizeof c->wanted->text;
+        attn__say_fault(&t, c);
+    }
+    return c->status;
+}
+
+/* Are all of lens[B] at most `most`? NULL holds, and so does what is not aligned, which is a fault of its own. */
+static void attn__require_lengths(attn__check *c, const size_t *lens, size_t B, size_t most, const char *argument)
+{
+    size_t b;
+    for (b = 0; lens && attn__is_aligned(lens, sizeof *lens) && b < B; b++)
+        attn__require_most(c, lens[b], most, argument);
 }
 
 /* -- elements -- */
@@ -2258,11 +2538,12 @@ ATTN__NOINLINE void attn__copy(const attn_mat *out, const attn_mat *in)
 
 ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
 {
+    static const attn__argument attn__arguments[] = {
+        {NULL, ATTN__MAT | ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_TYPE, 0, ATTN__SHAPE2(M, N)}, /* out */
+        {NULL, ATTN__MAT | ATTN__ANY_TYPE, 0, ATTN__SHAPE2(M, N)}};                             /* in */
+    const void *const each[] = {&out, &in};
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_mat_of(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_TYPE, in.rows, in.cols);
-    attn__check_mat(&c, "in", &in, ATTN__ANY_TYPE);
-    attn__check_views(&c);
+    ATTN__CHECK(&c, attn__arguments, each);
     if (c.status == ATTN_OK)
         attn__copy(&out, &in);
     return c.status;
@@ -3354,41 +3635,51 @@ static attn_dtype attn__real(attn_dtype first_input) /* the compute type */
     return first_input == ATTN_F64 ? ATTN_F64 : ATTN_F32;
 }
 
-static void attn__require_ctx(attn__check *c, const attn_ctx *ctx)
+/* What else is asked of a ctx. */
+static void attn__require_ctx(attn__check *c)
 {
+    const attn_ctx *ctx = c->ctx;
+    const attn_dry_run *dry = ctx ? ctx->dry_run : NULL;
     attn__require(c, !ctx || ctx->scratch || ctx->scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
-    attn__require(c, !ctx || attn_isa_available(ctx->isa), ATTN_ERR_VALUE, "ctx.isa");
+    attn__require(c, !dry || dry->text || dry->text_size == 0, ATTN_ERR_NULL, "ctx.dry_run.text");
+    if (ctx && !attn_isa_available(ctx->isa))
+        attn__blame(c, ATTN_ERR_VALUE, "ctx.isa", 0, attn_isa_string(ctx->isa), 0, ", which this CPU or build lacks");
 }
 
-static attn_ctx attn__without_scratch(const attn_ctx *ctx)
+/* In a dry run: tells how much scratch the call has use for, and begins to say how it would run, or says why it would
+   fail. Returns 0 if no more is to be said. */
+static int attn__tell(attn__text *t, attn__check *c, const attn__kernels *kern, size_t bytes)
 {
-    attn_ctx bare = ATTN__ZERO;
-    if (ctx)
-        bare = *ctx;
-    bare.scratch = NULL;
-    bare.scratch_size = 0;
-    return bare;
+    attn_dry_run *dry = c->ctx->dry_run;
+    t->at = dry->text;
+    t->left = dry->text ? dry->text_size : 0;
+    if (c->status == ATTN_OK) {
+        dry->scratch = bytes;
+        attn__say(t, attn_isa_string(kern->isa));
+        attn__say(t, kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
+        attn__say_number(t, "scratch: ", bytes, " bytes\n");
+        return t->left > 1;
+    }
+    attn__say(t, c->argument);
+    attn__say(t, c->other ? ", " : "");
+    attn__say(t, c->other ? c->other : "");
+    attn__say(t, ": ");
+    if (*c->middle)
+        attn__say_fault(t, c);
+    else
+        attn__say(t, attn_status_string(c->status));
+    attn__say(t, "\n");
+    return 0;
 }
 
 /* *m = a temporary of the compute type, if there is no fault so far. */
-static void attn__new_temporary(attn__check *c, attn_mat *m, attn_dtype first_input, size_t rows, size_t cols,
-                                const char *name)
+static void attn__new_temporary(attn__check *c, attn_mat *m, attn_dtype first_input, size_t rows, size_t cols)
 {
     const attn_mat packed = {NULL, attn__real(first_input), rows, cols, (ptrdiff_t)cols, 1};
     *m = packed;
-    attn__require(c, attn__mat_fits(m), ATTN_ERR_OVERFLOW, name);
+    attn__require(c, attn__mat_fits(m), ATTN_ERR_OVERFLOW, NULL);
     if (c->status == ATTN_OK)
-        attn__require(c, attn__new_elements(m), ATTN_ERR_NOMEM, name);
-}
-
-/* Begins the checks of a step: out, of so many rows and columns and with this role, from inputs a and b. */
-static void attn__check_step(attn__check *c, const attn_mat *out, int role, size_t rows, size_t cols,
-                             const char *a_name, const attn_mat *a, const char *b_name, const attn_mat *b)
-{
-    attn__check_begin(c);
-    attn__check_mat_of(c, "out", out, role, rows, cols);
-    attn__check_mat(c, a_name, a, ATTN__IN);
-    attn__check_mat(c, b_name, b, ATTN__IN);
+        attn__require(c, attn__new_elements(m), ATTN_ERR_NOMEM, NULL);
 }
 
 /* -- matrix product --
@@ -3870,33 +4161,54 @@ static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat 
     attn__product(out, a, b, NULL, alpha, 0, attn__are_few(a, b, out->rows, NULL), NULL);
 }
 
-/* Checks and computes out = alpha a b, or +=, for arguments of these names. `least`: the smallest legal length of a
-   sum. */
-static attn_status attn__checked_product(const attn_mat *out, const char *a_name, const attn_mat *a, const char *b_name,
-                                         const attn_mat *b, size_t least, double alpha, int adds, const attn_ctx *ctx)
+/* Checks and computes out = alpha a b, or +=. `least`: the smallest legal length of a sum. */
+static attn_status attn__checked_product(const attn_mat *out, const attn_mat *a, const attn_mat *b, size_t least,
+                                         double alpha, int adds, const attn_ctx *ctx)
 {
+    static const attn__argument attn__arguments[] = {
+        {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT | ATTN__SUM, 0, ATTN__SHAPE2(M, N)}, /* of a sum */
+        {"out", ATTN__MAT | ATTN__OUT, 0, ATTN__SHAPE2(M, N)},
+        {"a", ATTN__MAT, 0, ATTN__SHAPE2(M, K)},
+        {"b", ATTN__MAT, 0, ATTN__SHAPE2(K, N)}};
+    const void *const each[] = {out, a, b};
+    attn__text t;
+    attn__gemm g;
     attn__check c;
-    attn__check_step(&c, out, adds ? ATTN__OUT | ATTN__ANY_FLOAT : ATTN__OUT, a->rows, b->cols, a_name, a, b_name, b);
-    attn__check_ctx(&c, ctx);
+    attn__check_begin(&c, ctx);
+    c.accumulates = adds;
+    attn__list(&c, attn__arguments + !adds, 1, NULL, each, 0);
+    attn__list(&c, attn__arguments + 2, 2, NULL, each + 1, 0);
+    attn__list_ctx(&c);
     attn__check_views(&c);
     attn__require(&c, !adds || out->dtype == ATTN_F64 || out->dtype == attn__real(a->dtype), ATTN_ERR_DTYPE, "out");
-    attn__require(&c, a->cols == b->rows && a->cols >= least, ATTN_ERR_SHAPE, a_name);
+    attn__require(&c, a->cols >= least, ATTN_ERR_SHAPE, "a");
     attn__require(&c, attn__is_factor(alpha, a->dtype), ATTN_ERR_VALUE, "alpha");
-    attn__require_ctx(&c, ctx);
-    if (c.status == ATTN_OK)
+    attn__require_ctx(&c);
+    if (attn__is_dry(&c)) {
+        g.kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
+        g.few = c.status == ATTN_OK && attn__are_few(a, b, out->rows, ctx);
+        g.workers = g.worker_bytes = 0;
+        if (c.status == ATTN_OK && out->rows > 0 && out->cols > 0)
+            attn__gemm_plan(&g, out, a, b, NULL, alpha, g.few, ctx);
+        if (attn__tell(&t, &c, g.kern, attn__gemm_scratch(&g))) {
+            attn__say(&t, g.few ? "few rows: terms of dot products lie on lanes\n" : "many rows: in blocks\n");
+            attn__say_number(&t, "", g.workers, g.workers == 1 ? " task\n" : " tasks\n");
+        }
+    } else if (c.status == ATTN_OK) {
         attn__product(out, a, b, NULL, alpha, adds, attn__are_few(a, b, out->rows, ctx), ctx);
+    }
     return attn__check_end(&c);
 }
 
 ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
 {
-    return attn__checked_product(&out, "a", &a, "b", &b, 0, alpha, 0, ctx);
+    return attn__checked_product(&out, &a, &b, 0, alpha, 0, ctx);
 }
 
 #ifndef ATTN_NO_TRAINING
 ATTN_API attn_status attn_matmul_add(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
 {
-    return attn__checked_product(&out, "a", &a, "b", &b, 0, alpha, 1, ctx);
+    return attn__checked_product(&out, &a, &b, 0, alpha, 1, ctx);
 }
 #endif
 
@@ -3907,7 +4219,7 @@ ATTN_API attn_status attn_matmul(attn_mat out, attn_mat a, attn_mat b)
 
 ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat v)
 {
-    return attn__checked_product(&out, "weights", &weights, "v", &v, 0, 1.0, 0, NULL);
+    return attn__checked_product(&out, &weights, &v, 0, 1.0, 0, NULL);
 }
 
 /* -- scores -- */
@@ -3920,17 +4232,20 @@ static double attn__scale(double scale, size_t D) /* the one place that knows wh
 ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double scale)
 {
     attn_mat kt = attn_mat_t(k);
-    return attn__checked_product(&out, "q", &q, "k", &kt, 1, attn__scale(scale, q.cols), 0, NULL);
+    return attn__checked_product(&out, &q, &kt, 1, attn__scale(scale, q.cols), 0, NULL);
 }
 
 ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, attn_mat w)
 {
+    static const attn__argument attn__arguments[] = {{NULL, ATTN__MAT | ATTN__OUT, 0, ATTN__SHAPE2(Lq, Lk)}, /* out */
+                                                     {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Lq, Eq)},             /* q */
+                                                     {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Lk, Ek)},             /* k */
+                                                     {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Eq, Ek)}};            /* w */
+    const void *const each[] = {&out, &q, &k, &w};
     attn_mat qw = ATTN__ZERO, kt = attn_mat_t(k);
     attn__check c;
-    attn__check_step(&c, &out, ATTN__OUT, q.rows, k.rows, "q", &q, "k", &k);
-    attn__check_mat_of(&c, "w", &w, ATTN__IN, q.cols, k.cols);
-    attn__check_views(&c);
-    attn__new_temporary(&c, &qw, q.dtype, q.rows, k.cols, "q");
+    ATTN__CHECK(&c, attn__arguments, each);
+    attn__new_temporary(&c, &qw, q.dtype, q.rows, k.cols);
     if (c.status == ATTN_OK) {
         attn__matmul(&qw, &q, &w, 1.0);
         attn__matmul(&out, &qw, &kt, 1.0);
@@ -3954,15 +4269,18 @@ static void attn__additive(const attn_mat *out, const attn_mat *a, const attn_ma
 
 ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, attn_mat wq, attn_mat wk, attn_mat v)
 {
+    static const attn__argument attn__arguments[] = {{NULL, ATTN__MAT | ATTN__OUT, 0, ATTN__SHAPE2(Lq, Lk)}, /* out */
+                                                     {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Lq, Eq)},             /* q */
+                                                     {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Lk, Ek)},             /* k */
+                                                     {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Eq, M)},              /* wq */
+                                                     {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Ek, M)},              /* wk */
+                                                     {NULL, ATTN__MAT, 0, ATTN__SHAPE2(M, 1)}};              /* v */
+    const void *const each[] = {&out, &q, &k, &wq, &wk, &v};
     attn_mat a = ATTN__ZERO, b = ATTN__ZERO; /* q wq and k wk */
     attn__check c;
-    attn__check_step(&c, &out, ATTN__OUT, q.rows, k.rows, "q", &q, "k", &k);
-    attn__check_mat_of(&c, "wq", &wq, ATTN__IN, q.cols, v.rows);
-    attn__check_mat_of(&c, "wk", &wk, ATTN__IN, k.cols, v.rows);
-    attn__check_mat_of(&c, "v", &v, ATTN__IN, v.rows, 1);
-    attn__check_views(&c);
-    attn__new_temporary(&c, &a, q.dtype, q.rows, v.rows, "q");
-    attn__new_temporary(&c, &b, q.dtype, k.rows, v.rows, "k");
+    ATTN__CHECK(&c, attn__arguments, each);
+    attn__new_temporary(&c, &a, q.dtype, q.rows, v.rows);
+    attn__new_temporary(&c, &b, q.dtype, k.rows, v.rows);
     if (c.status == ATTN_OK) {
         attn__matmul(&a, &q, &wq, 1.0);
         attn__matmul(&b, &k, &wk, 1.0);
@@ -4002,14 +4320,16 @@ static void attn__normalize(const attn_mat *unit, const attn_mat *m)
 
 ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, double beta)
 {
+    static const attn__argument attn__arguments[] = {{NULL, ATTN__MAT | ATTN__OUT, 0, ATTN__SHAPE2(Lq, Lk)}, /* out */
+                                                     {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Lq, D)},              /* q */
+                                                     {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Lk, D)}};             /* k */
+    const void *const each[] = {&out, &q, &k};
     attn_mat a = ATTN__ZERO, b = ATTN__ZERO, bt; /* q and k, with rows of length 1 */
     attn__check c;
-    attn__check_step(&c, &out, ATTN__OUT, q.rows, k.rows, "q", &q, "k", &k);
-    attn__check_views(&c);
-    attn__require(&c, q.cols == k.cols, ATTN_ERR_SHAPE, "k");
-    attn__require(&c, attn__is_factor(beta, q.dtype), ATTN_ERR_VALUE, "beta");
-    attn__new_temporary(&c, &a, q.dtype, q.rows, q.cols, "q");
-    attn__new_temporary(&c, &b, q.dtype, k.rows, k.cols, "k");
+    ATTN__CHECK(&c, attn__arguments, each);
+    attn__require(&c, attn__is_factor(beta, q.dtype), ATTN_ERR_VALUE, NULL);
+    attn__new_temporary(&c, &a, q.dtype, q.rows, q.cols);
+    attn__new_temporary(&c, &b, q.dtype, k.rows, k.cols);
     if (c.status == ATTN_OK) {
         attn__normalize(&a, &q);
         attn__normalize(&b, &k);
@@ -4114,14 +4434,20 @@ static void attn__softmax(const attn_mat *out, const attn_mat *in, int power, co
 /* Checks and computes a softmax. */
 static attn_status attn__checked_softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx)
 {
+    static const attn__argument attn__arguments[] = {
+        {"out", ATTN__MAT | ATTN__OUT | ATTN__IN_PLACE, 0, ATTN__SHAPE2(Lq, Lk)},
+        {"in", ATTN__MAT, 0, ATTN__SHAPE2(Lq, Lk)}};
+    const void *const each[] = {out, in};
+    attn__text t;
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_mat_of(&c, "out", out, ATTN__OUT | ATTN__IN_PLACE, in->rows, in->cols);
-    attn__check_mat(&c, "in", in, ATTN__IN);
-    attn__check_ctx(&c, ctx);
+    attn__check_begin(&c, ctx);
+    attn__list(&c, attn__arguments, 2, NULL, each, 0);
+    attn__list_ctx(&c);
     attn__check_views(&c);
-    attn__require_ctx(&c, ctx);
-    if (c.status == ATTN_OK)
+    attn__require_ctx(&c);
+    if (attn__is_dry(&c))
+        attn__tell(&t, &c, attn__ctx_kernels(ctx, attn__real(in->dtype)), 0);
+    else if (c.status == ATTN_OK)
         attn__softmax(out, in, power, ctx);
     return attn__check_end(&c);
 }
@@ -4229,13 +4555,14 @@ static void attn__softmax_backward(const attn_mat *din, const attn_mat *dout, co
 
 ATTN_API attn_status attn_softmax_backward(attn_mat din, attn_mat dout, attn_mat out)
 {
+    static const attn__argument attn__arguments[] = {
+        {NULL, ATTN__MAT | ATTN__OUT | ATTN__IN_PLACE, 0, ATTN__SHAPE2(Lq, Lk)}, /* din */
+        {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Lq, Lk)},                              /* dout */
+        {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Lq, Lk)}};                             /* out */
+    const void *const each[] = {&din, &dout, &out};
     size_t r;
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_mat_of(&c, "din", &din, ATTN__OUT | ATTN__IN_PLACE, dout.rows, dout.cols);
-    attn__check_mat(&c, "dout", &dout, ATTN__IN);
-    attn__check_mat_of(&c, "out", &out, ATTN__IN, dout.rows, dout.cols);
-    attn__check_views(&c);
+    ATTN__CHECK(&c, attn__arguments, each);
     for (r = 0; r < out.rows && out.cols > 0 && c.status == ATTN_OK; r++)
         attn__softmax_backward(&din, &dout, &out, r);
     return c.status;
@@ -4246,12 +4573,14 @@ ATTN_API attn_status attn_softmax_backward(attn_mat din, attn_mat dout, attn_mat
 
 ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_mat v)
 {
+    static const attn__argument attn__arguments[] = {{NULL, ATTN__MAT | ATTN__OUT, 0, ATTN__SHAPE2(Lk, Dv)}, /* out */
+                                                     {NULL, ATTN__MAT, 0, ATTN__SHAPE2(1, Lk)},   /* weights */
+                                                     {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Lk, Dv)}}; /* v */
+    const void *const each[] = {&out, &weights, &v};
     size_t j, d;
     double weight;
     attn__check c;
-    attn__check_step(&c, &out, ATTN__OUT, v.rows, v.cols, "weights", &weights, "v", &v);
-    attn__check_views(&c);
-    attn__require(&c, weights.rows == 1 && weights.cols == v.rows, ATTN_ERR_SHAPE, "weights");
+    ATTN__CHECK(&c, attn__arguments, each);
     for (j = 0; j < v.rows && v.cols > 0 && c.status == ATTN_OK; j++) {
         weight = attn__mat_get(&weights, 0, j);
         for (d = 0; d < v.cols; d++)
@@ -4262,20 +4591,23 @@ ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_m
 
 ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size_t count)
 {
+    static const attn__argument attn__arguments[] = {{NULL, ATTN__MAT | ATTN__OUT, 0, ATTN__SHAPE2(L, E)}, /* out */
+                                                     {NULL, ATTN__MAT, 0, ATTN__SHAPE2(L, D)}}; /* each of the heads */
+    const void *each[] = {&out, NULL};
     attn_mat part;
     size_t h, cols = 0;
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_mat(&c, "out", &out, ATTN__OUT);
-    attn__check_views(&c);
-    attn__require(&c, heads || count == 0, ATTN_ERR_NULL, "heads");
+    attn__check_all(&c, attn__arguments, 1, each);
+    attn__require(&c, heads || count == 0, ATTN_ERR_NULL, NULL);
     for (h = 0; heads && h < count; cols += heads[h++].cols) { /* one by one: there may be more than a list takes */
-        c.end = c.view + 1;
-        attn__check_mat(&c, "heads", &heads[h], ATTN__IN);
+        each[1] = &heads[h];
+        c.end = c.checked = c.view;
+        c.bound = 1 << ATTN__L_none | 1 << ATTN__L_1;
+        attn__list(&c, attn__arguments, 2, NULL, each, 0);
         attn__check_views(&c);
-        attn__require(&c, heads[h].rows == out.rows && heads[h].cols <= out.cols - cols, ATTN_ERR_SHAPE, "heads");
+        attn__require(&c, heads[h].cols <= out.cols - cols, ATTN_ERR_SHAPE, NULL);
     }
-    attn__require(&c, cols == out.cols, ATTN_ERR_SHAPE, "out");
+    attn__require(&c, cols == out.cols, ATTN_ERR_SHAPE, NULL);
     for (h = 0, cols = 0; h < count && c.status == ATTN_OK; cols += heads[h++].cols) {
         part = attn_mat_cols(out, cols, heads[h].cols);
         attn__copy(&part, &heads[h]);
@@ -4285,13 +4617,13 @@ ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size
 
 ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in)
 {
+    static const attn__argument attn__in = {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(L, E)};
+    const void *const each[] = {&in};
     size_t h;
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_mat(&c, "in", &in, ATTN__ANY_FLOAT);
-    attn__check_views(&c);
-    attn__require(&c, heads || count == 0, ATTN_ERR_NULL, "heads");
-    attn__require(&c, count > 0 && in.cols % count == 0, ATTN_ERR_SHAPE, "count");
+    attn__check_all(&c, &attn__in, 1, each);
+    attn__require(&c, heads || count == 0, ATTN_ERR_NULL, NULL);
+    attn__require(&c, count > 0 && in.cols % count == 0, ATTN_ERR_SHAPE, NULL);
     for (h = 0; h < count && c.status == ATTN_OK; h++)
         heads[h] = attn_mat_cols(in, h * (in.cols / count), in.cols / count);
     return c.status;
@@ -4299,22 +4631,22 @@ ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in
 
 ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, attn_mat k, attn_mat v, double scale)
 {
+    static const attn__argument attn__arguments[] = {
+        {NULL, ATTN__MAT | ATTN__OUT, 0, ATTN__SHAPE2(Lq, Dv)},                                    /* out */
+        {NULL, ATTN__MAT | ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(Lq, Lk)}, /* weights */
+        {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Lq, D)},                                                 /* q */
+        {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Lk, D)},                                                 /* k */
+        {NULL, ATTN__MAT, 0, ATTN__SHAPE2(Lk, Dv)}};                                               /* v */
+    const void *const each[] = {&out, &weights, &q, &k, &v};
     attn_mat s = weights, own = ATTN__ZERO, kt = attn_mat_t(k); /* s is Lq x Lk: scores, then weights */
     double alpha = attn__scale(scale, q.cols);
-    int wanted = !attn__mat_absent(&weights), own_needed = !wanted || weights.dtype != attn__real(q.dtype);
+    int own_needed = attn__mat_absent(&weights) || weights.dtype != attn__real(q.dtype);
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_mat_of(&c, "out", &out, ATTN__OUT, q.rows, v.cols);
-    if (wanted)
-        attn__check_mat_of(&c, "weights", &weights, ATTN__OUT | ATTN__ANY_FLOAT, q.rows, k.rows);
-    attn__check_mat(&c, "q", &q, ATTN__IN);
-    attn__require(&c, q.cols > 0 && q.cols == k.cols, ATTN_ERR_SHAPE, "q");
-    attn__check_mat(&c, "k", &k, ATTN__IN);
-    attn__check_mat_of(&c, "v", &v, ATTN__IN, k.rows, v.cols);
-    attn__check_views(&c);
-    attn__require(&c, attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE, "scale");
+    ATTN__CHECK(&c, attn__arguments, each);
+    attn__require(&c, q.cols > 0, ATTN_ERR_SHAPE, NULL);
+    attn__require(&c, attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE, NULL);
     if (own_needed) {
-        attn__new_temporary(&c, &own, q.dtype, q.rows, k.rows, "q");
+        attn__new_temporary(&c, &own, q.dtype, q.rows, k.rows);
         s = own;
     }
     if (c.status == ATTN_OK) {
@@ -4469,21 +4801,15 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     int weights_in_place;       /* weights are wanted where scores can be kept until max and sum are known */
 } attn__schedule;
 
-typedef struct attn__sizes {                              /* bytes of the arrays in the scratch of a worker */
-    size_t bias, mask, row, scales, at, next, numbers, k; /* of attn__shared; */
-    size_t scores, few_scores, values; /* scores of many rows; of few; room for either with a copy of rows behind */
-    size_t rows, mask_cache, drop, reals, queries, state; /* of each block; the state of a split has as many */
-    size_t state_out, state_reals;                        /* parts of a state: out; max, sum, nan */
-    size_t column;                                        /* reals for each row of a block */
-} attn__sizes;
-
 typedef struct attn__plan {
     attn__call call;
     attn__source source;
     attn__schedule schedule;
-    attn__sizes sizes;
+    size_t column;              /* reals for each row of a block, in whole vectors */
     int frugal;                 /* scratch has to be on the stack: without what only makes calls faster */
-    size_t worker_bytes, bytes; /* scratch of one worker; of all, and of the results of parallel splits behind them */
+    size_t worker_bytes, bytes; /* scratch of one worker; of all, and of the results of parallel splits behind them, */
+    size_t state_bytes;         /* each of so many, */
+    size_t state_out;           /* so many of these for out */
     char *scratch;
 } attn__plan;
 
@@ -4518,7 +4844,7 @@ typedef struct attn__run {  /* keys of a tile whose numbers follow each other, a
 } attn__run;
 
 typedef struct attn__shared { /* what the blocks of a unit use one after another */
-    attn__run run[ATTN__FEW_KEYS]; /* the tile in hand: its keys, ascending */
+    attn__run *run;           /* the tile in hand: its keys, ascending */
     size_t runs, found_keys;
     attn__range found; /* where the tile is in several runs: those of these keys are known */
     attn__tile_cache k, v;
@@ -4603,7 +4929,7 @@ static double attn__get_real(const attn__plan *plan, const void *reals, size_t i
 
 static char *attn__row_real(const attn__block *block, enum attn__row_reals which, size_t row)
 {
-    return attn__real_at(block->plan, block->reals, which * block->plan->sizes.column + row);
+    return attn__real_at(block->plan, block->reals, which * block->plan->column + row);
 }
 
 static size_t attn__query_terms(const attn__plan *plan) /* of its product with a key */
@@ -6455,97 +6781,107 @@ static int attn__is_interleaved(const attn_tensor *t) /* rows of several heads l
     return t->head_stride < t->len_stride && t->len_stride > 0;
 }
 
-/* The sizes of a worker's arrays. They do not grow with Lq: full blocks have room for as many as a unit ever has.
-   Blocks of many rows and of few take turns in the same arrays. */
-static void attn__measure_worker(attn__plan *plan)
+/* The result over some keys, of as many rows as a block may have: out; max, sum and, with room to spare, nan. */
+static void attn__carve_state(attn__arena *arena, const attn__plan *plan, attn__state *state)
 {
-    const attn__schedule *schedule = &plan->schedule;
-    const attn__call *call = &plan->call;
-    const attn__kernels *kern = call->kern;
-    attn__sizes *sizes = &plan->sizes;
-    size_t many = schedule->many_rows, few = schedule->few_rows, size = kern->size, tile = schedule->tile_keys;
-    size_t rows = attn__whole(attn__max(many, few), kern->lanes), column = rows * size;
-    size_t keys = attn__max(many > 0 ? tile : 0, few > 0 ? schedule->few_keys : 0), row = keys * size;
-    size_t dims = attn__max(attn__copies_few(plan, &call->k) ? call->q.dim : 0, call->v.dim); /* few rows may copy */
-    size_t whole = attn__max(kern->rows, kern->lanes), own, most;
-    plan->worker_bytes = SIZE_MAX;
-    if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
-                        2 * (3 * ATTN__UNIT_BLOCKS * rows + keys) * size))
-        return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
-    sizes->scores = attn__whole(many * tile * size, ATTN__ALIGN);
-    sizes->few_scores = attn__whole(few * attn__few_step(plan) * size, ATTN__ALIGN);
-    sizes->values =
-        attn__max(sizes->scores + (many > 0 ? tile * call->v.dim * size : 0), /* attn__accumulate_values may copy */
-                  sizes->few_scores + (few > 0 ? ATTN__FEW_CHAIN * dims * size : 0));
-    sizes->values = attn__whole(sizes->values, ATTN__ALIGN);
-    sizes->bias =
-        call->has_options && !attn__tensor_absent(&call->opts.bias) ? attn__max(sizes->scores, sizes->few_scores) : 0;
-    sizes->mask = schedule->hides ? attn__whole(attn__blocks(keys, 64) * 8 * rows, ATTN__ALIGN) : 0;
-    sizes->row = call->opts.score_mod ? attn__whole(row, ATTN__ALIGN) : 0;
-    sizes->scales = plan->source.k_scales || plan->source.v_scales ? row + kern->lanes * size : 0;
-    sizes->scales = attn__whole(sizes->scales, ATTN__ALIGN);
-    sizes->at = schedule->scattered ? attn__whole(keys * sizeof(char *), ATTN__ALIGN) : 0;
-    sizes->next = schedule->holds_next ? attn__whole(keys * sizeof(char *), ATTN__ALIGN) : 0;
-    sizes->numbers = few > 0 && attn__leaves_out(plan) ? attn__whole(keys * sizeof(uint16_t), ATTN__ALIGN) : 0;
-    sizes->k = attn__whole(many > 0 ? tile * call->q.dim * size : 0, ATTN__ALIGN);
-    if (schedule->k_direct && !schedule->scattered && (!schedule->full_rows || attn__is_packed(&call->k)))
-        sizes->k = 0;
-    sizes->rows = attn__whole(rows * sizeof(attn__row), ATTN__ALIGN);
-    sizes->mask_cache = schedule->mask_tiles > 0 ? ATTN__MASK_CACHE : 0;
-    sizes->drop = attn__drops(&call->opts) ? attn__whole(2 * rows * sizeof(uint32_t), ATTN__ALIGN) : 0;
-    sizes->column = rows;
-    sizes->reals = attn__whole(ATTN__REALS * column, ATTN__ALIGN);
-    sizes->queries = attn__max(many * attn__query_terms(plan), few * attn__query_room(plan)) * size;
-    sizes->queries = attn__whole(sizes->queries, ATTN__ALIGN);
-    sizes->state_reals = column;
-    sizes->state_out =
-        attn__max(many * attn__whole(call->v.dim, whole), few * attn__whole(call->v.dim, kern->lanes)) * size;
-    sizes->state = attn__whole(sizes->state_out + 3 * column, ATTN__ALIGN); /* for nan that is more than it needs */
-    own = sizes->rows + sizes->mask_cache + sizes->drop + sizes->reals + sizes->queries + 2 * sizes->state;
-    plan->worker_bytes = sizes->values + sizes->bias + sizes->mask + sizes->row + sizes->scales + sizes->at;
-    plan->worker_bytes += sizes->next + sizes->numbers + sizes->k + (schedule->full_rows ? ATTN__UNIT_BLOCKS : 1) * own;
-}
-
-static char *attn__next_array(char **at, size_t bytes)
-{
-    char *array = *at;
-    *at += bytes;
-    return array;
-}
-
-static void attn__place_state(attn__state *state, char *at, const attn__sizes *sizes)
-{
+    const size_t reals = plan->column * plan->call.kern->size;
+    char *at = (char *)attn__carve(arena, plan->state_out + 3 * reals, 1);
+    if (!at)
+        return;
     state->out = at;
-    state->max = at + sizes->state_out;
-    state->sum = at + sizes->state_out + sizes->state_reals;
-    state->nan = (unsigned char *)at + sizes->state_out + 2 * sizes->state_reals;
+    state->max = at + plan->state_out;
+    state->sum = at + plan->state_out + reals;
+    state->nan = (unsigned char *)at + plan->state_out + 2 * reals;
 }
 
-static void attn__place_shared(attn__shared *shared, char **at, const attn__sizes *sizes)
+/* The scratch of a worker: what its blocks share, and what each has. It does not grow with Lq: full blocks have room
+   for as many as a unit ever has. Blocks of many rows and of few take turns in the same arrays. Room for values follows
+   that for scores: of many rows attn__accumulate_values may copy those of a tile, few copy rows of k or v. */
+static void attn__carve_worker(attn__arena *arena, const attn__plan *plan, attn__worker *worker)
 {
-    shared->scores = attn__next_array(at, sizes->values);
-    shared->v.rows = shared->scores + sizes->scores;
-    shared->copied_rows = shared->scores + sizes->few_scores;
-    shared->bias = attn__next_array(at, sizes->bias);
-    shared->mask = attn__next_array(at, sizes->mask);
-    shared->row = attn__next_array(at, sizes->row);
-    shared->before = shared->capped = NULL;
-    shared->scales = attn__next_array(at, sizes->scales);
-    shared->at = (const char **)(void *)attn__next_array(at, sizes->at);
-    shared->next = (const char **)(void *)attn__next_array(at, sizes->next);
-    shared->numbers = (uint16_t *)(void *)attn__next_array(at, sizes->numbers);
-    shared->k.rows = attn__next_array(at, sizes->k);
+    const attn__schedule *s = &plan->schedule;
+    const attn__call *call = &plan->call;
+    const attn_opts *o = &call->opts;
+    const attn__kernels *kern = call->kern;
+    attn__shared *shared = &worker->shared;
+    const size_t many = s->many_rows, few = s->few_rows, size = kern->size, tile = s->tile_keys;
+    const size_t keys = attn__max(many > 0 ? tile : 0, few > 0 ? s->few_keys : 0);
+    const size_t dims = attn__max(attn__copies_few(plan, &call->k) ? call->q.dim : 0, call->v.dim);
+    const size_t scores = attn__whole(many * tile * size, ATTN__ALIGN);
+    const size_t few_scores = attn__whole(few * attn__few_step(plan) * size, ATTN__ALIGN);
+    const int k_lies = s->k_direct && !s->scattered && (!s->full_rows || attn__is_packed(&call->k));
+    size_t i;
+    shared->scores = (char *)attn__carve(arena,
+                                         attn__max(scores + (many > 0 ? tile * call->v.dim * size : 0),
+                                                   few_scores + (few > 0 ? ATTN__FEW_CHAIN * dims * size : 0)),
+                                         1);
+    shared->v.rows = shared->copied_rows = NULL;
+    if (shared->scores) {
+        shared->v.rows = shared->scores + scores;
+        shared->copied_rows = shared->scores + few_scores;
+    }
+    shared->run = (attn__run *)attn__carve(arena, s->scattered ? keys : 1, sizeof(attn__run));
+    shared->next = (const char **)attn__carve(arena, s->holds_next ? keys : 0, sizeof(char *));
+    shared->k.rows = (char *)attn__carve(arena, many > 0 && !k_lies ? tile * size : 0, call->q.dim);
+    shared->bias = shared->mask = shared->row = shared->before = shared->capped = shared->scales = NULL;
+    shared->at = NULL;
+    shared->numbers = NULL;
+    if (call->has_options || s->scattered) {
+        const int scales = plan->source.k_scales || plan->source.v_scales;
+        shared->bias = (char *)attn__carve(arena, call->edits & ATTN__EDIT_BIAS ? attn__max(scores, few_scores) : 0, 1);
+        shared->mask = (char *)attn__carve(arena, s->hides ? attn__blocks(keys, 64) * 8 : 0, plan->column);
+        shared->row = (char *)attn__carve(arena, o->score_mod ? keys : 0, size);
+        shared->scales = (char *)attn__carve(arena, scales ? keys + kern->lanes : 0, size);
+        shared->at = (const char **)attn__carve(arena, s->scattered ? keys : 0, sizeof(char *));
+        shared->numbers =
+            (uint16_t *)attn__carve(arena, few > 0 && attn__leaves_out(plan) ? keys : 0, sizeof(uint16_t));
+    }
+    for (i = 0; i < (s->full_rows ? ATTN__UNIT_BLOCKS : 1); i++) {
+        attn__block *block = &worker->blocks[i];
+        block->rows = (attn__row *)attn__carve(arena, plan->column, sizeof(attn__row));
+        block->mask_cache = (unsigned char *)attn__carve(arena, s->mask_tiles > 0 ? ATTN__MASK_CACHE : 0, 1);
+        block->drop_rows = (uint32_t *)attn__carve(arena, attn__drops(o) ? 2 * plan->column : 0, sizeof(uint32_t));
+        block->reals = (char *)attn__carve(arena, ATTN__REALS * plan->column, size);
+        block->queries =
+            (char *)attn__carve(arena, attn__max(many * attn__query_terms(plan), few * attn__query_room(plan)), size);
+        attn__carve_state(arena, plan, &block->state);
+        attn__carve_state(arena, plan, &block->split);
+    }
 }
 
-static void attn__place_block(attn__block *block, char **at, const attn__sizes *sizes)
+static size_t attn__count_splits(size_t keys)
 {
-    block->rows = (attn__row *)(void *)attn__next_array(at, sizes->rows);
-    block->mask_cache = (unsigned char *)attn__next_array(at, sizes->mask_cache);
-    block->drop_rows = (uint32_t *)(void *)attn__next_array(at, sizes->drop);
-    block->reals = attn__next_array(at, sizes->reals);
-    block->queries = attn__next_array(at, sizes->queries);
-    attn__place_state(&block->state, attn__next_array(at, sizes->state), sizes);
-    attn__place_state(&block->split, attn__next_array(at, sizes->state), sizes);
+    return attn__min(attn__max(attn__blocks(keys, ATTN__SPLIT_KEYS), 1), ATTN__SPLITS);
+}
+
+/* Measures the scratch of a call. */
+static void attn__measure_plan(attn__plan *plan)
+{
+    const attn__schedule *s = &plan->schedule;
+    const attn__call *call = &plan->call;
+    const size_t keys = attn__max(s->tile_keys, s->few_keys);
+    attn__arena worker_arena = {NULL, 0}, state_arena = {NULL, 0}, arena = {NULL, 0};
+    attn__worker worker;
+    size_t most;
+    plan->column = attn__whole(attn__max(s->many_rows, s->few_rows), call->kern->lanes);
+    plan->bytes = SIZE_MAX;
+    if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
+                        2 * (3 * ATTN__UNIT_BLOCKS * plan->column + keys) * call->kern->size))
+        return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
+    plan->state_out = attn__max(s->many_rows * attn__whole(call->v.dim, attn__max(call->kern->rows, call->kern->lanes)),
+                                s->few_rows * attn__whole(call->v.dim, call->kern->lanes)) *
+                      call->kern->size;
+    attn__carve_worker(&worker_arena, plan, &worker);
+    attn__carve_state(&state_arena, plan, &worker.blocks->state);
+    plan->worker_bytes = worker_arena.used;
+    plan->state_bytes = state_arena.used;
+    arena.used = s->workers > 0 ? ATTN__ALIGN : 0; /* to align what the caller gives */
+    attn__carve(&arena, s->workers, plan->worker_bytes);
+    if (s->side_splits)
+        attn__carve(&arena, call->q.batch * attn__count_splits(call->k.len), plan->state_bytes);
+    else if (s->parallel_splits)
+        attn__carve(&arena, s->units, plan->state_bytes);
+    plan->bytes = arena.used;
 }
 
 /* The result of one of a block's splits, which is kept until all are there. */
@@ -6553,7 +6889,8 @@ static void attn__find_kept(attn__state *state, const attn__plan *plan, size_t i
 {
     size_t workers = plan->schedule.workers * plan->worker_bytes;
     size_t kept = index / plan->schedule.side_heads * plan->schedule.splits + split;
-    attn__place_state(state, plan->scratch + workers + kept * plan->sizes.state, &plan->sizes);
+    attn__arena arena = {plan->scratch + workers + kept * plan->state_bytes, 0};
+    attn__carve_state(&arena, plan, state);
 }
 
 /* -- workers -- */
@@ -6577,13 +6914,11 @@ static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__
 
 static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, size_t index)
 {
-    char *at = plan->scratch + index * plan->worker_bytes;
+    attn__arena arena = {plan->scratch + index * plan->worker_bytes, 0};
     size_t i;
-    attn__place_shared(&worker->shared, &at, &plan->sizes);
-    for (i = 0; i < plan->schedule.unit_blocks; i++) {
-        attn__place_block(&worker->blocks[i], &at, &plan->sizes);
+    attn__carve_worker(&arena, plan, worker);
+    for (i = 0; i < plan->schedule.unit_blocks; i++)
         attn__begin_tiles(&worker->blocks[i], plan, &worker->shared);
-    }
 }
 
 static int attn__sees_split(const attn__block *block, size_t split, size_t keys) /* a key of it that is listed */
@@ -6737,11 +7072,6 @@ static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
              t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0));
 }
 
-static size_t attn__count_splits(size_t keys)
-{
-    return attn__min(attn__max(attn__blocks(keys, ATTN__SPLIT_KEYS), 1), ATTN__SPLITS);
-}
-
 /* Do few rows of so many heads side by side prefetch? */
 static int attn__fetches_few(const attn__plan *plan, size_t heads)
 {
@@ -6800,7 +7130,6 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn_opts *opts = &call->opts;
     size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), rows = 0, most = 1, full;
     int empty = call->q.batch == 0 || call->q.heads == 0;
-    attn__arena arena = {NULL, 0};
     attn__plan_keys(plan, !attn__tensor_absent(&opts->scores) && opts->scores_stage != ATTN_STAGE_FINAL);
     s->writes_matrices = call->has_options && call->k.len > 0 &&
                          (!attn__tensor_absent(&opts->weights) || !attn__tensor_absent(&opts->scores));
@@ -6848,48 +7177,98 @@ static int attn__plan_schedule(attn__plan *plan)
                     ATTN__CACHED_BYTES;
     s->workers = attn__min(width, s->units);
     s->turn_groups = s->workers;
-    if ((opts->mask.data && opts->mask.head_stride == 0) || (opts->bias.data && opts->bias.head_stride == 0))
+    if ((s->masked && opts->mask.head_stride == 0) || (call->edits & ATTN__EDIT_BIAS && opts->bias.head_stride == 0))
         s->turn_groups = attn__max(s->workers, s->heads);
     s->k_direct = attn__is_direct(plan, &call->k);
     s->v_direct = attn__is_direct(plan, &call->v);
 
-    /* scratch */
-    attn__measure_worker(plan);
-    arena.used = s->workers > 0 ? ATTN__ALIGN : 0;
-    attn__carve(&arena, s->workers, plan->worker_bytes);
-    if (s->side_splits)
-        attn__carve(&arena, call->q.batch * attn__count_splits(call->k.len), plan->sizes.state);
-    else if (s->parallel_splits)
-        attn__carve(&arena, s->units, plan->sizes.state);
-    plan->bytes = arena.used;
+    attn__measure_plan(plan);
     return plan->bytes != SIZE_MAX;
 }
 
+/* -- explain -- */
+
+static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t, int direct)
+{
+    const attn__kernels *kern = plan->call.kern;
+    int few = plan->schedule.many_rows == 0, readable = few ? attn__reads(kern, t->dtype) : t->dtype == kern->element;
+    const char *why = NULL;
+    if (!few && readable && t == &plan->call.v && !attn__is_panel(kern, t->dtype))
+        why = "its rows are interleaved in pairs\n";
+    else if (!few && readable && t == &plan->call.k && t->dim_stride == 1 &&
+             !attn__are_terms(kern, t->dtype, t->len_stride, 1, t->len, t->dim))
+        why = "dim or len_stride is odd, which parts pairs\n";
+    else if (!readable)
+        why = attn__has_scales(t->dtype) ? "its integers are widened, scales multiply scores and weights\n"
+                                         : "its 16-bit elements are widened\n";
+    else if (t->dim_stride != 1)
+        why = "its dim_stride is not 1\n";
+    else if (!direct)
+        why = "once for several query blocks, as its rows do not follow each other\n";
+    attn__say(text, name);
+    if (why)
+        attn__say(text, few ? " is copied, 16 keys at a time: " : " is copied tile by tile: ");
+    attn__say(text, why ? why : few ? " is read in place\n" : attn__say_where(plan, t));
+}
+
+static void attn__say_pairs(attn__text *t, const attn__call *call)
+{
+    attn__say(t, attn__why_no_pairs(call->kern, &call->ctx, call->q.dtype, call->k.dtype, call->v.dtype,
+                                    call->opts.blocks.kv_len));
+}
+
+static void attn__say_plan(attn__text *t, const attn__plan *plan)
+{
+    const attn__call *call = &plan->call;
+    const attn__schedule *s = &plan->schedule;
+    attn__say_pairs(t, call);
+    attn__say_number(t, "query blocks of ", attn__min(s->rows, s->block_rows), " rows x key tiles of ");
+    attn__say_number(t, "", s->many_rows > 0 ? s->tile_keys : s->few_keys, ", ");
+    attn__say_number(t, "", s->all_blocks, " blocks on ");
+    attn__say_number(t, "", s->workers, s->workers == 1 ? " task\n" : " tasks\n");
+    if (s->splits > 1)
+        attn__say_number(t, "split-KV: keys in up to ", s->splits,
+                         s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
+    if (s->many_rows > 0)
+        attn__say_number(t, "queries lie on the lanes of vectors: more rows than ", s->few,
+                         " of an item and a key/value head\n");
+    if (s->takes_few && call->ctx.batch_invariant)
+        attn__say(t, "terms of dot products lie on lanes: batch_invariant\n");
+    else if (s->takes_few)
+        attn__say_number(t, "terms of dot products lie on lanes: few rows, up to ", s->few,
+                         " of an item and a key/value head\n");
+    if (s->takes_few && s->side_heads > 1)
+        attn__say_number(t, "few rows of ", s->side_heads, " key/value heads are one block: they lie side by side\n");
+    attn__say_rows(t, "k", plan, &call->k, s->many_rows == 0 || s->k_direct);
+    attn__say_rows(t, "v", plan, &call->v, s->many_rows == 0 || s->v_direct);
+    if (call->opts.sequences > 0)
+        attn__say_number(t, "texts: ", call->opts.sequences, ", each as if alone\n");
+    if (attn__has_lists(&call->opts))
+        attn__say(t, s->skips ? "blocks: keys that are not listed are left out\n"
+                              : "blocks: keys that are not listed are hidden, as their scores are wanted\n");
+    if (plan->source.table)
+        attn__say_number(t, "pages of ", plan->source.capacity, " tokens\n");
+    if (!attn__tensor_absent(&call->opts.mask))
+        attn__say(t, "mask: classified tile by tile, copied where it hides a part of one\n");
+    if (!attn__tensor_absent(&call->opts.bias))
+        attn__say(t, attn__bias_direct(call) && s->many_rows > 0
+                         ? "bias: added from where it lies, where a block has many rows of one head alone\n"
+                         : "bias: copied tile by tile: few rows, another type, dim_stride is not 1, ALiBi, "
+                           "score_mod or no vectors\n");
+    if (s->writes_matrices)
+        attn__say(t, "weights, scores: kept as they are computed; splits do not run in parallel\n");
+    if (s->writes_matrices && !attn__tensor_absent(&call->opts.scores) && call->opts.scores_stage != ATTN_STAGE_FINAL)
+        attn__say(t, "scores: those of hidden keys are computed for them\n");
+    if (s->writes_matrices && !attn__tensor_absent(&call->opts.weights) && !s->weights_in_place)
+        attn__say(t, "weights: every score is computed once more, as they cannot hold scores: another type, "
+                     "dim_stride is not 1, or dropout\n");
+    if (call->opts.score_mod)
+        attn__say(t, "score_mod: scores go through it row by row\n");
+    if (attn__drops(&call->opts))
+        attn__say(t, "dropout: of the weights of each tile, between softmax and values\n");
+}
+
 /* -- the plan: checks -- */
-
-/* Does a dimension of an option have this size? Where it may broadcast, 1 stands for any size, with stride 0 then. */
-ATTN__NOINLINE int attn__fits(size_t *n, ptrdiff_t *stride, size_t full, int broadcasts)
-{
-    if (broadcasts && *n == 1) {
-        *n = full;
-        *stride = 0;
-    }
-    return *n == full;
-}
-
-/* An option is absent, or has the dimensions of the scores; `dim` in place of the last. */
-ATTN__NOINLINE void attn__require_option(attn__check *check, const attn__call *call, const char *name, attn_tensor *t,
-                                         size_t dim, int broadcasts)
-{
-    const attn_tensor *q = &call->q;
-    if (!attn__tensor_absent(t))
-        attn__require(check,
-                      attn__fits(&t->batch, &t->batch_stride, q->batch, broadcasts) &
-                          attn__fits(&t->heads, &t->head_stride, q->heads, broadcasts) &
-                          attn__fits(&t->len, &t->len_stride, q->len, broadcasts) &
-                          attn__fits(&t->dim, &t->dim_stride, dim, broadcasts),
-                      ATTN_ERR_SHAPE, name);
-}
 
 static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
                              const attn_tensor *v, const attn_opts *opts, const attn_ctx *ctx)
@@ -6919,127 +7298,155 @@ static int attn__lists_absent(const attn_blocks *blocks)
            !(blocks->batch | blocks->heads);
 }
 
-static void attn__list_parts(attn__check *check, const attn__plan *plan) /* lists of blocks, starts of texts */
+static void attn__list_options(attn__check *check, const attn__plan *plan) /* and scratch */
 {
+    static const attn__argument attn__arguments[] = {
+        {"opts.causal_offset", ATTN__LENGTHS, offsetof(attn_opts, causal_offset), ATTN__SHAPE1(items)},
+        {"opts.mask", ATTN__OPTIONAL | ATTN__BOOL | ATTN__BROADCASTS, offsetof(attn_opts, mask),
+         ATTN__SHAPE4(B, H, Lq, Lk)},
+        {"opts.q_lens", ATTN__OPTIONAL | ATTN__LENGTHS, offsetof(attn_opts, q_lens), ATTN__SHAPE1(B)},
+        {"opts.kv_lens", ATTN__OPTIONAL | ATTN__LENGTHS, offsetof(attn_opts, kv_lens), ATTN__SHAPE1(B)},
+        {"opts.blocks.index", ATTN__FLOATS | ATTN__IF_ANY, offsetof(attn_opts, blocks.index),
+         ATTN__SHAPE2(lists, width)},
+        {"opts.blocks.count", ATTN__FLOATS | ATTN__IF_ANY, offsetof(attn_opts, blocks.count), ATTN__SHAPE1(lists)},
+        {"opts.q_starts", ATTN__LENGTHS, offsetof(attn_opts, q_starts), ATTN__SHAPE1(starts)},
+        {"opts.kv_starts", ATTN__LENGTHS, offsetof(attn_opts, kv_starts), ATTN__SHAPE1(starts)},
+        {"opts.bias", ATTN__OPTIONAL | ATTN__ANY_FLOAT | ATTN__BROADCASTS, offsetof(attn_opts, bias),
+         ATTN__SHAPE4(B, H, Lq, Lk)},
+        {"opts.alibi_slopes", ATTN__OPTIONAL | ATTN__FLOATS, offsetof(attn_opts, alibi_slopes), ATTN__SHAPE1(H)},
+        {"opts.sinks", ATTN__OPTIONAL | ATTN__FLOATS, offsetof(attn_opts, sinks), ATTN__SHAPE1(H)},
+        {"opts.lse", ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, offsetof(attn_opts, lse), ATTN__SHAPE4(B, H, Lq, 1)},
+        {"opts.weights", ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, offsetof(attn_opts, weights),
+         ATTN__SHAPE4(B, H, Lq, Lk)},
+        {"opts.scores", ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, offsetof(attn_opts, scores),
+         ATTN__SHAPE4(B, H, Lq, Lk)}};
     const attn_opts *o = &plan->call.opts;
-    const attn_blocks *blocks = &o->blocks;
-    size_t lists = 0, entries = 0, starts = o->sequences + 1;
-    if (!attn__lists_absent(blocks)) {
-        if (!attn__mul_size(&lists, blocks->batch, blocks->heads) ||
-            !attn__mul_size(&lists, lists, attn__count_lists(&plan->call)) ||
-            !attn__mul_size(&entries, lists, blocks->width)) {
-            attn__fault(check, ATTN_ERR_OVERFLOW, "opts.blocks", NULL);
-            lists = entries = 1; /* which are required */
-        }
-        attn__check_array(check, "opts.blocks.index", blocks->index, entries, sizeof *blocks->index,
-                          entries > 0 ? ATTN__IN : ATTN__OPTIONAL);
-        attn__check_array(check, "opts.blocks.count", blocks->count, lists, sizeof *blocks->count,
-                          lists > 0 ? ATTN__IN : ATTN__OPTIONAL);
-    }
-    if (o->sequences > 0) {
-        attn__require(check, starts > 0, ATTN_ERR_OVERFLOW, "opts.sequences");
-        attn__check_array(check, "opts.q_starts", o->q_starts, starts, sizeof *o->q_starts, ATTN__IN);
-        attn__check_array(check, "opts.kv_starts", o->kv_starts, starts, sizeof *o->kv_starts, ATTN__IN);
-    }
-}
-
-static void attn__plan_list_options(attn__check *check, const attn__plan *plan) /* and scratch */
-{
-    const attn_opts *o = &plan->call.opts;
-    size_t B = plan->call.q.batch, H = plan->call.q.heads, items = attn__items(plan);
-    int offset = o->causal == ATTN_CAUSAL_OFFSET ? ATTN__IN : ATTN__OPTIONAL;
+    size_t lists;
     if (plan->call.has_options) {
-        attn__check_array(check, "opts.causal_offset", o->causal_offset, items, sizeof *o->causal_offset, offset);
-        attn__check_tensor(check, "opts.mask", &o->mask, ATTN__OPTIONAL | ATTN__BOOL);
-        attn__check_array(check, "opts.q_lens", o->q_lens, B, sizeof *o->q_lens, ATTN__OPTIONAL);
-        attn__check_array(check, "opts.kv_lens", o->kv_lens, B, sizeof *o->kv_lens, ATTN__OPTIONAL);
-        attn__list_parts(check, plan);
-        attn__check_tensor(check, "opts.bias", &o->bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT);
-        attn__check_array(check, "opts.alibi_slopes", o->alibi_slopes, H, sizeof *o->alibi_slopes, ATTN__OPTIONAL);
-        attn__check_array(check, "opts.sinks", o->sinks, H, sizeof *o->sinks, ATTN__OPTIONAL);
-        attn__check_tensor(check, "opts.lse", &o->lse, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT);
-        attn__check_tensor(check, "opts.weights", &o->weights, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT);
-        attn__check_tensor(check, "opts.scores", &o->scores, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT);
+        attn__bind(check, ATTN__L_items, attn__items(plan));
+        attn__list(check, attn__arguments, 1, o, NULL, o->causal != ATTN_CAUSAL_OFFSET);
+        attn__list(check, attn__arguments + 1, 3, o, NULL, 0);
+        if (!attn__lists_absent(&o->blocks) && o->sequences == 0) { /* which refuse each other */
+            if (!attn__mul_size(&lists, o->blocks.batch, o->blocks.heads) ||
+                !attn__mul_size(&lists, lists, attn__count_lists(&plan->call)))
+                lists = SIZE_MAX;
+            attn__bind(check, ATTN__L_lists, lists);
+            attn__bind(check, ATTN__L_width, o->blocks.width);
+            attn__list(check, attn__arguments + 4, 2, o, NULL, 0);
+        }
+        if (o->sequences > 0) {
+            attn__bind(check, ATTN__L_starts,
+                       attn__max(o->sequences + 1, o->sequences)); /* which overflows at once with 1 */
+            attn__list(check, attn__arguments + 6, 2, o, NULL, 0);
+        }
+        attn__list(check, attn__arguments + 8, 6, o, NULL, 0);
     }
-    attn__check_ctx(check, &plan->call.ctx);
+    attn__list_ctx(check);
 }
 
+/* What letters cannot say of the shapes of q and k. */
 static void attn__require_inputs(attn__check *check, const attn__call *call)
 {
-    const attn_tensor *q = &call->q, *k = &call->k, *v = &call->v;
-    int grouped = q->heads == k->heads || (k->heads > 0 && q->heads % k->heads == 0);
-    int one_item = call->opts.sequences == 0 || q->batch == 1;
-    attn__require(check, q->dim > 0 && grouped && one_item, ATTN_ERR_SHAPE, "q");
-    attn__require(check, attn__is_shape(k, q->batch, k->heads, k->len, q->dim), ATTN_ERR_SHAPE, "k");
-    attn__require(check, attn__is_shape(v, q->batch, k->heads, k->len, v->dim), ATTN_ERR_SHAPE, "v");
+    const attn_tensor *q = &call->q, *k = &call->k;
+    if (q->dim == 0)
+        attn__blame(check, ATTN_ERR_SHAPE, "q", 0, "no dims", 0, "");
+    if (q->heads != k->heads && (k->heads == 0 || q->heads % k->heads != 0))
+        attn__blame(check, ATTN_ERR_SHAPE, "q", q->heads, " heads, where ", k->heads, " or a multiple of it fits");
+    if (call->opts.sequences > 0 && q->batch != 1)
+        attn__blame(check, ATTN_ERR_SHAPE, "q", q->batch, " items, where ", 1, " has all texts");
 }
 
-static void attn__require_options(attn__check *check, attn__call *call)
+/* The dimensions of an option that are 1 become those of the scores, with stride 0. */
+static void attn__broadcast(attn_tensor *t, const attn__call *call)
+{
+    const attn_tensor *q = &call->q;
+    if (attn__tensor_absent(t))
+        return;
+    if (t->batch == 1)
+        t->batch_stride = 0;
+    if (t->heads == 1)
+        t->head_stride = 0;
+    if (t->len == 1)
+        t->len_stride = 0;
+    if (t->dim == 1)
+        t->dim_stride = 0;
+    t->batch = q->batch;
+    t->heads = q->heads;
+    t->len = q->len;
+    t->dim = call->k.len;
+}
+
+static void attn__resolve_options(attn__check *check, attn__call *call)
 {
     attn_opts *o = &call->opts;
-    size_t Lk = call->k.len;
+    const attn_blocks *blocks = &o->blocks;
     if (!call->has_options)
         return;
-    attn__require_option(check, call, "opts.mask", &o->mask, Lk, 1);
-    attn__require(check,
-                  attn__lists_absent(&o->blocks) ||
-                      ((o->blocks.batch == 1 || o->blocks.batch == call->q.batch) &&
-                       (o->blocks.heads == 1 || o->blocks.heads == call->k.heads || o->blocks.heads == call->q.heads)),
-                  ATTN_ERR_SHAPE, "opts.blocks");
-    attn__require_option(check, call, "opts.bias", &o->bias, Lk, 1);
-    attn__require_option(check, call, "opts.lse", &o->lse, 1, 0);
-    attn__require_option(check, call, "opts.weights", &o->weights, Lk, 0);
-    attn__require_option(check, call, "opts.scores", &o->scores, Lk, 0);
+    if (!attn__lists_absent(blocks) && blocks->batch != 1 && blocks->batch != call->q.batch)
+        attn__blame(check, ATTN_ERR_SHAPE, "opts.blocks", blocks->batch, " items, where ", call->q.batch, " or 1 fit");
+    if (!attn__lists_absent(blocks) && blocks->heads != 1 && blocks->heads != call->k.heads &&
+        blocks->heads != call->q.heads)
+        attn__blame(check, ATTN_ERR_SHAPE, "opts.blocks", blocks->heads, " heads, where ", call->q.heads,
+                    ", those of k, or 1 fit");
+    attn__broadcast(&o->mask, call);
+    attn__broadcast(&o->bias, call);
 }
 
-/* Do the lists name blocks that there are, each once and in order? NULL, or what is at fault. */
-static const char *attn__lists_fault(const attn__call *call)
+/* The lists name blocks that there are, each once and in order. */
+static void attn__require_lists(attn__check *check, const attn__call *call)
 {
     const attn_blocks *blocks = &call->opts.blocks;
     size_t lists, most, list, i;
+    attn__require(check, blocks->q_len > 0, ATTN_ERR_VALUE, "opts.blocks.q_len");
+    attn__require(check, blocks->kv_len > 0, ATTN_ERR_VALUE, "opts.blocks.kv_len");
     if (blocks->q_len == 0 || blocks->kv_len == 0)
-        return blocks->q_len == 0 ? "opts.blocks.q_len" : "opts.blocks.kv_len";
+        return;
     lists = blocks->batch * blocks->heads * attn__count_lists(call);
     most = attn__blocks(call->k.len, blocks->kv_len);
     for (list = 0; list < lists; list++) {
         const uint32_t *index = blocks->index + list * blocks->width;
-        if (blocks->count[list] > blocks->width)
-            return "opts.blocks.count";
-        for (i = 0; i < blocks->count[list]; i++)
-            if (index[i] >= most || (i > 0 && index[i] <= index[i - 1]))
-                return "opts.blocks.index";
+        attn__require_most(check, blocks->count[list], blocks->width, "opts.blocks.count");
+        for (i = 0; i < blocks->count[list] && attn__rank(check->status) > attn__rank(ATTN_ERR_VALUE); i++) {
+            attn__require_most(check, (size_t)index[i] + 1, most, "opts.blocks.index");
+            if (i > 0 && index[i] <= index[i - 1])
+                attn__blame(check, ATTN_ERR_VALUE, "opts.blocks.index", index[i], " follows ", index[i - 1], "");
+        }
     }
-    return NULL;
 }
 
-static int attn__starts_fit(const size_t *starts, size_t sequences, size_t total)
+static void attn__require_starts(attn__check *check, const size_t *starts, size_t sequences, size_t total,
+                                 const char *name)
 {
     size_t s;
     if (!attn__is_aligned(starts, sizeof *starts)) /* a fault of its own */
-        return 1;
+        return;
+    attn__require_most(check, starts[0], 0, name);
     for (s = 0; s < sequences; s++)
         if (starts[s + 1] < starts[s])
-            return 0;
-    return starts[0] == 0 && starts[sequences] <= total;
+            attn__blame(check, ATTN_ERR_VALUE, name, starts[s + 1], " follows ", starts[s], "");
+    attn__require_most(check, starts[sequences], total, name);
 }
 
 /* Options that speak of one rectangle of queries and keys do not go with texts. */
 static void attn__require_texts(attn__check *check, const attn__call *call, int sound)
 {
     const attn_opts *o = &call->opts;
+    const char *other = !attn__tensor_absent(&o->mask)      ? "opts.mask"
+                        : o->q_lens                         ? "opts.q_lens"
+                        : o->kv_lens                        ? "opts.kv_lens"
+                        : !attn__lists_absent(&o->blocks)   ? "opts.blocks"
+                        : !attn__tensor_absent(&o->bias)    ? "opts.bias"
+                        : !attn__tensor_absent(&o->weights) ? "opts.weights"
+                        : !attn__tensor_absent(&o->scores)  ? "opts.scores"
+                                                            : NULL;
     if (o->sequences == 0)
         return;
-    attn__require(check, attn__tensor_absent(&o->mask), ATTN_ERR_VALUE, "opts.mask");
-    attn__require(check, !o->q_lens, ATTN_ERR_VALUE, "opts.q_lens");
-    attn__require(check, !o->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
-    attn__require(check, attn__lists_absent(&o->blocks), ATTN_ERR_VALUE, "opts.blocks");
-    attn__require(check, !sound || attn__starts_fit(o->q_starts, o->sequences, call->q.len), ATTN_ERR_VALUE,
-                  "opts.q_starts");
-    attn__require(check, !sound || attn__starts_fit(o->kv_starts, o->sequences, call->k.len), ATTN_ERR_VALUE,
-                  "opts.kv_starts");
-    attn__require(check, attn__tensor_absent(&o->bias), ATTN_ERR_VALUE, "opts.bias");
-    attn__require(check, attn__tensor_absent(&o->weights), ATTN_ERR_VALUE, "opts.weights");
-    attn__require(check, attn__tensor_absent(&o->scores), ATTN_ERR_VALUE, "opts.scores");
+    if (other)
+        attn__blame(check, ATTN_ERR_VALUE, other, 0, "does not go with opts.sequences", 0, "");
+    if (!sound)
+        return;
+    attn__require_starts(check, o->q_starts, o->sequences, call->q.len, "opts.q_starts");
+    attn__require_starts(check, o->kv_starts, o->sequences, call->k.len, "opts.kv_starts");
 }
 
 /* Numbers in their ranges. Arrays are read only where shapes are known to be sound. */
@@ -7048,20 +7455,17 @@ static void attn__require_values(attn__check *check, const attn__call *call)
     const attn_opts *o = &call->opts;
     attn_dtype type = call->q.dtype;
     double smallest = type == ATTN_F64 ? DBL_MIN : (double)FLT_MIN;
-    const char *fault;
     int sound = attn__is_sound(check), no_cap = attn__bits(o->softcap) << 1 == 0;
     attn__require(check, (unsigned)o->causal <= ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
     attn__require(check, !o->window.on || (o->window.left >= -1 && o->window.right >= -1), ATTN_ERR_VALUE,
                   "opts.window");
-    attn__require(check, !sound || attn__lengths_fit(o->q_lens, call->q.batch, call->q.len), ATTN_ERR_VALUE,
-                  "opts.q_lens");
-    attn__require(check, !sound || attn__lengths_fit(o->kv_lens, call->q.batch, call->k.len), ATTN_ERR_VALUE,
-                  "opts.kv_lens");
-    if (sound && !attn__lists_absent(&o->blocks) && attn__is_aligned(o->blocks.index, sizeof *o->blocks.index) &&
-        attn__is_aligned(o->blocks.count, sizeof *o->blocks.count)) {
-        fault = attn__lists_fault(call);
-        attn__require(check, !fault, ATTN_ERR_VALUE, fault);
+    if (sound) {
+        attn__require_lengths(check, o->q_lens, call->q.batch, call->q.len, "opts.q_lens");
+        attn__require_lengths(check, o->kv_lens, call->q.batch, call->k.len, "opts.kv_lens");
     }
+    if (sound && !attn__lists_absent(&o->blocks) && attn__is_aligned(o->blocks.index, sizeof *o->blocks.index) &&
+        attn__is_aligned(o->blocks.count, sizeof *o->blocks.count))
+        attn__require_lists(check, call);
     attn__require_texts(check, call, sound);
     attn__require(check, attn__is_factor(o->scale, type), ATTN_ERR_VALUE, "opts.scale");
     attn__require(check, attn__is_factor(o->softcap, type) && (no_cap || o->softcap >= smallest), ATTN_ERR_VALUE,
@@ -7092,16 +7496,12 @@ static const attn__kernels *attn__engine_kernels(const attn__call *call)
     return attn__ctx_products(&call->ctx, call->q.dtype, kv, call->opts.blocks.kv_len);
 }
 
-/* The one place where shapes and options of the engine are checked and resolved. *check: what is known so far. */
+/* The one place where options of the engine are checked and resolved, for arguments whose shapes have been. */
 static void attn__plan_resolve(attn__plan *plan, attn__check *check)
 {
     attn__call *call = &plan->call;
     attn_opts *o = &call->opts;
-    attn__require(check, call->ctx.scratch || call->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
-    attn__require(check, attn__is_shape(&call->out, call->q.batch, call->q.heads, call->q.len, call->v.dim),
-                  ATTN_ERR_SHAPE, "out");
-    attn__require_inputs(check, call);
-    attn__require_options(check, call);
+    attn__resolve_options(check, call);
     o->scale = attn__scale(o->scale, call->q.dim);
     attn__choose_scale(call);
     call->kern = attn__engine_kernels(call);
@@ -7109,48 +7509,35 @@ static void attn__plan_resolve(attn__plan *plan, attn__check *check)
         attn__require(check, attn__plan_schedule(plan), ATTN_ERR_OVERFLOW, "q");
     if (call->has_options)
         attn__require_values(check, call);
-    attn__require(check, call->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
+    attn__require_ctx(check);
 }
 
-static void attn__plan_sdpa(attn__plan *plan, attn__check *check) /* begun */
+static void attn__plan_sdpa(attn__plan *plan, attn__check *check, const attn_ctx *ctx) /* begun */
 {
-    attn__check_begin(check);
-    attn__check_tensor(check, "out", &plan->call.out, ATTN__OUT);
-    attn__check_tensor(check, "q", &plan->call.q, ATTN__IN);
-    attn__check_tensor(check, "k", &plan->call.k, ATTN__IN);
-    attn__check_tensor(check, "v", &plan->call.v, ATTN__IN);
-    attn__plan_list_options(check, plan);
+    static const attn__argument attn__arguments[] = {
+        {"out", ATTN__OUT, offsetof(attn__call, out), ATTN__SHAPE4(B, H, Lq, Dv)},
+        {"q", ATTN__IN, offsetof(attn__call, q), ATTN__SHAPE4(B, H, Lq, D)},
+        {"k", ATTN__IN, offsetof(attn__call, k), ATTN__SHAPE4(B, Hkv, Lk, D)},
+        {"v", ATTN__IN, offsetof(attn__call, v), ATTN__SHAPE4(B, Hkv, Lk, Dv)}};
+    attn__check_begin(check, ctx);
+    attn__list(check, attn__arguments, 4, &plan->call, NULL, 0);
+    attn__list_options(check, plan);
     attn__check_views(check);
+    attn__require_inputs(check, &plan->call);
     attn__plan_resolve(plan, check);
-}
-
-/* Is there room for `bytes`, `stack` of them without asking, as far as can be known before asking ATTN_MALLOC? */
-static int attn__has_scratch(const attn_ctx *ctx, size_t bytes, size_t stack)
-{
-    if (ctx->scratch)
-        return ctx->scratch_size >= bytes;
-    return bytes <= stack || !ATTN__NO_MALLOC;
 }
 
 /* The scratch of a checked call, aligned: the caller's, or memory that becomes *own, for attn__release. NULL if there
    is a fault, or too little memory, which is one from then on. */
-static char *attn__borrow(attn__check *check, const attn_ctx *ctx, size_t bytes, void **own)
+static char *attn__borrow(attn__check *check, void *given, size_t size, size_t bytes, void **own)
 {
     void *scratch = NULL;
     *own = NULL;
-    if (check->status == ATTN_OK && attn__has_scratch(ctx, bytes, 0))
-        scratch = ctx->scratch ? ctx->scratch : (*own = attn__allocate(bytes));
-    attn__require(check, scratch != NULL, ATTN_ERR_NOMEM, "ctx.scratch");
+    if (check->status == ATTN_OK && (!given || size >= bytes))
+        scratch = given ? given : (*own = attn__allocate(bytes));
+    if (!scratch)
+        attn__blame(check, ATTN_ERR_NOMEM, "ctx.scratch", given ? size : 0, " bytes, where it takes ", bytes, "");
     return scratch ? attn__align(scratch) : NULL;
-}
-
-/* Ends a call that asks how much scratch another needs. */
-static attn_status attn__tell_scratch(attn__check *check, size_t *bytes, size_t scratch)
-{
-    attn__require(check, bytes != NULL, ATTN_ERR_NULL, "bytes");
-    if (check->status == ATTN_OK)
-        *bytes = scratch;
-    return attn__check_end(check);
 }
 
 /* Where there is no memory but the stack, a call that does not fit is planned once more. */
@@ -7162,18 +7549,27 @@ static void attn__plan_fit(attn__plan *plan, const attn__check *check)
     attn__plan_schedule(plan);
 }
 
-/* What is planned, unless there is a fault: in the caller's scratch, on the stack, or in memory of its own. */
-static attn_status attn__plan_run(attn__plan *plan, attn__check *check)
+/* What is planned, unless there is a fault: in the caller's scratch, on the stack, or in memory of its own; or only
+   what is to be said of it, and that it takes so many bytes. */
+static attn_status attn__plan_run(attn__plan *plan, attn__check *check, size_t bytes)
 {
     char stack[ATTN__STACK];
+    const attn_ctx *ctx = &plan->call.ctx;
     void *own = NULL;
+    attn__text t;
+    if (check->status == ATTN_OK && plan->schedule.workers > 0)
+        attn__plan_fit(plan, check);
+    if (ctx->dry_run) {
+        if (attn__tell(&t, check, plan->call.kern, bytes))
+            attn__say_plan(&t, plan);
+        return attn__check_end(check);
+    }
     if (check->status != ATTN_OK || plan->schedule.workers == 0)
         return attn__check_end(check);
-    attn__plan_fit(plan, check);
-    if (!plan->call.ctx.scratch && plan->bytes <= sizeof stack)
+    if (!ctx->scratch && plan->bytes <= sizeof stack)
         plan->scratch = attn__align(stack);
     else
-        plan->scratch = attn__borrow(check, &plan->call.ctx, plan->bytes, &own);
+        plan->scratch = attn__borrow(check, ctx->scratch, ctx->scratch_size, plan->bytes, &own);
     if (plan->scratch)
         attn__plan_execute(plan);
     plan->scratch = NULL; /* the stack ends here */
@@ -7187,164 +7583,8 @@ ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, at
     attn__plan plan;
     attn__check check;
     attn__plan_begin(&plan, &out, &q, &k, &v, opts, ctx);
-    attn__plan_sdpa(&plan, &check);
-    return attn__plan_run(&plan, &check);
-}
-
-ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                                       const attn_opts *opts, const attn_ctx *ctx)
-{
-    attn__plan plan;
-    attn__check check;
-    attn_ctx bare = attn__without_scratch(ctx);
-    attn__plan_begin(&plan, &out, &q, &k, &v, opts, &bare);
-    attn__plan_sdpa(&plan, &check);
-    return attn__tell_scratch(&check, bytes, plan.bytes);
-}
-
-/* -- explain -- */
-
-typedef struct attn__text {
-    char *at;
-    size_t left; /* with room for the end of the string */
-} attn__text;
-
-ATTN__NOINLINE void attn__say(attn__text *text, const char *s)
-{
-    for (; *s && text->left > 1; s++, text->left--)
-        *text->at++ = *s;
-    if (text->left > 0)
-        *text->at = 0;
-}
-
-static void attn__say_number(attn__text *text, const char *before, size_t n, const char *after)
-{
-    char digits[24];
-    size_t i = sizeof digits - 1;
-    digits[i] = 0;
-    do
-        digits[--i] = (char)('0' + n % 10);
-    while ((n /= 10) > 0);
-    attn__say(text, before);
-    attn__say(text, digits + i);
-    attn__say(text, after);
-}
-
-static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t, int direct)
-{
-    const attn__kernels *kern = plan->call.kern;
-    int few = plan->schedule.many_rows == 0, readable = few ? attn__reads(kern, t->dtype) : t->dtype == kern->element;
-    const char *why = NULL;
-    if (!few && readable && t == &plan->call.v && !attn__is_panel(kern, t->dtype))
-        why = "its rows are interleaved in pairs\n";
-    else if (!few && readable && t == &plan->call.k && t->dim_stride == 1 &&
-             !attn__are_terms(kern, t->dtype, t->len_stride, 1, t->len, t->dim))
-        why = "dim or len_stride is odd, which parts pairs\n";
-    else if (!readable)
-        why = attn__has_scales(t->dtype) ? "its integers are widened, scales multiply scores and weights\n"
-                                         : "its 16-bit elements are widened\n";
-    else if (t->dim_stride != 1)
-        why = "its dim_stride is not 1\n";
-    else if (!direct)
-        why = "once for several query blocks, as its rows do not follow each other\n";
-    attn__say(text, name);
-    if (why)
-        attn__say(text, few ? " is copied, 16 keys at a time: " : " is copied tile by tile: ");
-    attn__say(text, why ? why : few ? " is read in place\n" : attn__say_where(plan, t));
-}
-
-/* Begins to say what a call would do, in `bytes` of scratch (which `stack` bytes may hold); returns 0 after saying why
-   it would fail. */
-static int attn__explain_begin(attn__text *t, char *text, size_t size, const attn__call *call, attn__check *check,
-                               size_t bytes, size_t stack)
-{
-    t->at = text;
-    t->left = text ? size : 0;
-    attn__require(check, text || size == 0, ATTN_ERR_NULL, "text");
-    attn__require(check, check->status != ATTN_OK || attn__has_scratch(&call->ctx, bytes, stack), ATTN_ERR_NOMEM,
-                  "ctx.scratch");
-    if (check->status != ATTN_OK) {
-        attn__say(t, check->argument);
-        attn__say(t, check->other ? ", " : "");
-        attn__say(t, check->other ? check->other : "");
-        attn__say(t, ": ");
-        attn__say(t, attn_status_string(check->status));
-        attn__say(t, "\n");
-        attn__check_end(check);
-        return 0;
-    }
-    attn__say(t, attn_isa_string(call->kern->isa));
-    attn__say(t, call->kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
-    attn__say(t, attn__why_no_pairs(call->kern, &call->ctx, call->q.dtype, call->k.dtype, call->v.dtype,
-                                    call->opts.blocks.kv_len));
-    return 1;
-}
-
-static attn_status attn__plan_explain(char *text, size_t size, const attn__plan *plan, attn__check *check, size_t bytes,
-                                      size_t stack)
-{
-    const attn__call *call = &plan->call;
-    const attn__schedule *s = &plan->schedule;
-    attn__text t;
-    if (!attn__explain_begin(&t, text, size, call, check, bytes, stack))
-        return check->status;
-    attn__say_number(&t, "query blocks of ", attn__min(s->rows, s->block_rows), " rows x key tiles of ");
-    attn__say_number(&t, "", s->many_rows > 0 ? s->tile_keys : s->few_keys, ", ");
-    attn__say_number(&t, "", s->all_blocks, " blocks on ");
-    attn__say_number(&t, "", s->workers, s->workers == 1 ? " task\n" : " tasks\n");
-    if (s->splits > 1)
-        attn__say_number(&t, "split-KV: keys in up to ", s->splits,
-                         s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
-    if (s->many_rows > 0)
-        attn__say_number(&t, "queries lie on the lanes of vectors: more rows than ", s->few,
-                         " of an item and a key/value head\n");
-    if (s->takes_few && call->ctx.batch_invariant)
-        attn__say(&t, "terms of dot products lie on lanes: batch_invariant\n");
-    else if (s->takes_few)
-        attn__say_number(&t, "terms of dot products lie on lanes: few rows, up to ", s->few,
-                         " of an item and a key/value head\n");
-    if (s->takes_few && s->side_heads > 1)
-        attn__say_number(&t, "few rows of ", s->side_heads, " key/value heads are one block: they lie side by side\n");
-    attn__say_rows(&t, "k", plan, &call->k, s->many_rows == 0 || s->k_direct);
-    attn__say_rows(&t, "v", plan, &call->v, s->many_rows == 0 || s->v_direct);
-    if (call->opts.sequences > 0)
-        attn__say_number(&t, "texts: ", call->opts.sequences, ", each as if alone\n");
-    if (attn__has_lists(&call->opts))
-        attn__say(&t, s->skips ? "blocks: keys that are not listed are left out\n"
-                               : "blocks: keys that are not listed are hidden, as their scores are wanted\n");
-    if (plan->source.table)
-        attn__say_number(&t, "pages of ", plan->source.capacity, " tokens\n");
-    if (call->opts.mask.data)
-        attn__say(&t, "mask: classified tile by tile, copied where it hides a part of one\n");
-    if (call->opts.bias.data)
-        attn__say(&t, attn__bias_direct(call) && s->many_rows > 0
-                          ? "bias: added from where it lies, where a block has many rows of one head alone\n"
-                          : "bias: copied tile by tile: few rows, another type, dim_stride is not 1, ALiBi, "
-                            "score_mod or no vectors\n");
-    if (s->writes_matrices)
-        attn__say(&t, "weights, scores: kept as they are computed; splits do not run in parallel\n");
-    if (s->writes_matrices && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL)
-        attn__say(&t, "scores: those of hidden keys are computed for them\n");
-    if (s->writes_matrices && call->opts.weights.data && !s->weights_in_place)
-        attn__say(&t, "weights: every score is computed once more, as they cannot hold scores: another type, "
-                      "dim_stride is not 1, or dropout\n");
-    if (call->opts.score_mod)
-        attn__say(&t, "score_mod: scores go through it row by row\n");
-    if (attn__drops(&call->opts))
-        attn__say(&t, "dropout: of the weights of each tile, between softmax and values\n");
-    attn__say_number(&t, "scratch: ", bytes, " bytes\n");
-    return ATTN_OK;
-}
-
-ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
-                                       attn_tensor v, const attn_opts *opts, const attn_ctx *ctx)
-{
-    attn__plan plan;
-    attn__check check;
-    attn__plan_begin(&plan, &out, &q, &k, &v, opts, ctx);
-    attn__plan_sdpa(&plan, &check);
-    attn__plan_fit(&plan, &check);
-    return attn__plan_explain(text, size, &plan, &check, plan.bytes, ATTN__STACK);
+    attn__plan_sdpa(&plan, &check, ctx);
+    return attn__plan_run(&plan, &check, plan.bytes);
 }
 
 /* -- merge --
@@ -7466,27 +7706,30 @@ static void attn__merge_worker(attn__share *share)
 ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
                                     const attn_ctx *ctx)
 {
+    static const attn__argument attn__arguments[] = {
+        {"out", ATTN__OUT, 0, ATTN__SHAPE4(B, H, L, Dv)},
+        {"lse", ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, 1)},
+        {"out_b", ATTN__LATE, 0, ATTN__SHAPE4(B, H, L, Dv)},
+        {"lse_b", ATTN__LATE | ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, 1)}};
+    const void *const each[] = {&out, &lse, &out_b, &lse_b};
+    attn__text t;
     attn__check check;
     attn__merge_run run;
-    size_t B = out.batch, H = out.heads, L = out.len, workers;
-    attn__check_begin(&check);
-    attn__check_tensor(&check, "out", &out, ATTN__OUT);
-    attn__check_tensor(&check, "lse", &lse, ATTN__OUT | ATTN__ANY_FLOAT);
-    attn__check_tensor(&check, "out_b", &out_b, ATTN__IN);
-    attn__check_tensor(&check, "lse_b", &lse_b, ATTN__IN | ATTN__ANY_FLOAT);
-    attn__check_ctx(&check, ctx);
+    size_t workers;
+    attn__check_begin(&check, ctx);
+    attn__list(&check, attn__arguments, 4, NULL, each, 0);
+    attn__list_ctx(&check);
     attn__check_views(&check);
-    attn__require(&check, attn__is_shape(&lse, B, H, L, 1), ATTN_ERR_SHAPE, "lse");
-    attn__require(&check, attn__is_shape(&out_b, B, H, L, out.dim), ATTN_ERR_SHAPE, "out_b");
-    attn__require(&check, attn__is_shape(&lse_b, B, H, L, 1), ATTN_ERR_SHAPE, "lse_b");
-    attn__require_ctx(&check, ctx);
-    if (check.status != ATTN_OK)
+    attn__require_ctx(&check);
+    if (attn__is_dry(&check))
+        attn__tell(&t, &check, attn__ctx_kernels(ctx, attn__real(out.dtype)), 0);
+    if (check.status != ATTN_OK || attn__is_dry(&check))
         return attn__check_end(&check);
     run.out = out;
     run.lse = lse;
     run.out_b = out_b;
     run.lse_b = lse_b;
-    run.rows = B * H * L; /* lse has that many elements of its own */
+    run.rows = out.batch * out.heads * out.len; /* lse has that many elements of its own */
     run.kern = attn__ctx_kernels(ctx, attn__real(out.dtype));
     run.wide = attn__ctx_kernels(ctx, ATTN_F64);
     workers = attn__ctx_workers(ctx, SIZE_MAX);
@@ -7509,12 +7752,6 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
    block: two numbers for each item, the scales of I8, then all rows. Nothing ever moves but from item to item; a full
    cache and a ring differ only in what append may do. */
 
-/* Out of line: storage is carved less often than the scratch of a call. */
-ATTN__NOINLINE void *attn__carve_part(attn__arena *arena, size_t count, size_t size)
-{
-    return attn__carve(arena, count, size);
-}
-
 /* Lays out a cache from base on. Returns its bytes, with what aligning base takes; SIZE_MAX if they overflow. */
 static size_t attn__carve_cache(attn_kv_cache *cache, char *base, size_t B, size_t Hkv, size_t capacity, size_t D,
                                 size_t Dv, attn_dtype dtype)
@@ -7525,13 +7762,13 @@ static size_t attn__carve_cache(attn_kv_cache *cache, char *base, size_t B, size
     cache->v = attn_bhld(NULL, dtype, B, Hkv, capacity, Dv);
     if (attn__tensor_bad(&cache->k) || attn__tensor_bad(&cache->v))
         return SIZE_MAX;
-    cache->lens = (size_t *)attn__carve_part(&arena, B, sizeof(size_t));
-    cache->first = (size_t *)attn__carve_part(&arena, B, sizeof(size_t));
-    cache->k_scales = (float *)attn__carve_part(&arena, scales, sizeof(float));
-    cache->v_scales = (float *)attn__carve_part(&arena, scales, sizeof(float));
-    cache->k.data = attn__carve_part(&arena, rows, D * attn__size(dtype));
-    cache->v.data = attn__carve_part(&arena, rows, Dv * attn__size(dtype));
-    attn__carve_part(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
+    cache->lens = (size_t *)attn__carve(&arena, B, sizeof(size_t));
+    cache->first = (size_t *)attn__carve(&arena, B, sizeof(size_t));
+    cache->k_scales = (float *)attn__carve(&arena, scales, sizeof(float));
+    cache->v_scales = (float *)attn__carve(&arena, scales, sizeof(float));
+    cache->k.data = attn__carve(&arena, rows, D * attn__size(dtype));
+    cache->v.data = attn__carve(&arena, rows, Dv * attn__size(dtype));
+    attn__carve(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
     return arena.used;
 }
 
@@ -7541,31 +7778,38 @@ ATTN_API attn_status attn_kv_cache_size(size_t *bytes, size_t B, size_t Hkv, siz
     int known = dtype == ATTN_F32 || dtype == ATTN_F16 || dtype == ATTN_BF16 || attn__has_scales(dtype);
     attn_kv_cache made;
     size_t size = attn__carve_cache(&made, NULL, B, Hkv, capacity, D, Dv, dtype);
-    attn__check c;
     (void)ring;
-    attn__check_begin(&c);
-    attn__require(&c, known, ATTN_ERR_DTYPE, "dtype");
-    attn__require(&c, capacity > 0, ATTN_ERR_SHAPE, "capacity");
-    attn__require(&c, D > 0, ATTN_ERR_SHAPE, "D");
-    attn__require(&c, size != SIZE_MAX, ATTN_ERR_OVERFLOW, "capacity");
-    return attn__tell_scratch(&c, bytes, size);
+    if (!bytes)
+        return ATTN_ERR_NULL;
+    if (!known)
+        return ATTN_ERR_DTYPE;
+    if (capacity == 0 || D == 0)
+        return ATTN_ERR_SHAPE;
+    if (size == SIZE_MAX)
+        return ATTN_ERR_OVERFLOW;
+    *bytes = size;
+    return ATTN_OK;
 }
 
 ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t Hkv, size_t capacity, size_t D,
                                         size_t Dv, attn_dtype dtype, int ring, void *storage, size_t size)
 {
+    static const attn__argument attn__arguments[] = {
+        {NULL, ATTN__BYTES | ATTN__OUT, 0, ATTN__SHAPE1(bytes)},
+        {NULL, ATTN__BYTES | ATTN__OUT | ATTN__OPTIONAL, 0, ATTN__SHAPE1(M)}};
+    const void *const each[] = {cache, storage};
     attn_kv_cache made = ATTN__ZERO;
-    const attn_ctx memory = {{NULL, NULL, 0}, storage, size, ATTN_ISA_BEST, NULL, 0};
     size_t bytes = 0;
     char *base;
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_array(&c, "cache", cache, sizeof *cache, 1, ATTN__OUT);
-    attn__check_array(&c, "storage", storage, size, 1, ATTN__OUT | ATTN__OPTIONAL);
+    attn__check_begin(&c, NULL);
+    attn__bind(&c, ATTN__L_bytes, sizeof *cache);
+    attn__bind(&c, ATTN__L_M, size);
+    attn__list(&c, attn__arguments, 2, NULL, each, 0);
     attn__check_views(&c);
-    attn__fault(&c, attn_kv_cache_size(&bytes, B, Hkv, capacity, D, Dv, dtype, ring), "capacity", NULL);
-    attn__require(&c, storage || size == 0, ATTN_ERR_NULL, "storage");
-    base = attn__borrow(&c, &memory, bytes, &made.own);
+    attn__fault(&c, attn_kv_cache_size(&bytes, B, Hkv, capacity, D, Dv, dtype, ring), 0, NULL);
+    attn__require(&c, storage || size == 0, ATTN_ERR_NULL, NULL);
+    base = attn__borrow(&c, storage, size, bytes, &made.own);
     if (!base)
         return c.status;
     attn__carve_cache(&made, base, B, Hkv, capacity, D, Dv, dtype);
@@ -7589,14 +7833,12 @@ ATTN_API void attn_kv_cache_free(attn_kv_cache *cache)
    A cache and pages are the same to what appends to them and attends to them: rows of keys and values, and how many
    tokens each item has. Pages say in a table where the rows of an item lie; a cache may have dropped the first ones. */
 
-typedef struct attn__stored_names { /* of arguments, for faults */
-    const char *whole, *k, *v, *k_scales, *v_scales, *batch, *lens;
-    const char *gone; /* what says which tokens are not there: first, or the table */
-} attn__stored_names;
-
 typedef struct attn__stored {
-    const attn__stored_names *names;
-    int given, paged, ring; /* not given: all numbers are 0 */
+    const attn__argument *is;          /* itself and its members, as arguments: in the order of attn__member */
+    const void *in;                    /* the cache, or pages; */
+    attn_fault *fault;                 /* who wants to know what is at fault */
+    const char *lens_name, *gone_name; /* the names of what says how many tokens there are, and which are not */
+    int given, paged, ring;            /* not given: all numbers are 0 */
     const attn_tensor *k, *v;
     float *k_scales, *v_scales; /* NULL unless I8 */
     size_t batch, room;         /* items, and how many tokens of each may be there at once */
@@ -7605,30 +7847,76 @@ typedef struct attn__stored {
     size_t table_stride;
 } attn__stored;
 
+enum attn__member { ATTN__WHOLE, ATTN__K, ATTN__V, ATTN__K_SCALES, ATTN__V_SCALES, ATTN__TOKENS };
+
 static attn__stored attn__of_cache(const attn_kv_cache *cache)
 {
-    static const attn__stored_names attn__names = {"cache",          "cache.k", "cache.v",    "cache.k_scales",
-                                                   "cache.v_scales", "cache.k", "cache.lens", "cache.first"};
+    static const attn__argument attn__arguments[] = {
+        {"cache", ATTN__BYTES, 0, {0, 0, 0, 0}},
+        {"cache.k", ATTN__STORED, offsetof(attn_kv_cache, k), ATTN__SHAPE4(B, Hkv, capacity, D)},
+        {"cache.v", ATTN__STORED, offsetof(attn_kv_cache, v), ATTN__SHAPE4(B, Hkv, capacity, Dv)},
+        {"cache.k_scales", ATTN__STORED | ATTN__FLOATS | ATTN__IF_ANY, offsetof(attn_kv_cache, k_scales),
+         ATTN__SHAPE3(B, Hkv, capacity)},
+        {"cache.v_scales", ATTN__STORED | ATTN__FLOATS | ATTN__IF_ANY, offsetof(attn_kv_cache, v_scales),
+         ATTN__SHAPE3(B, Hkv, capacity)},
+        {"cache.lens", ATTN__STORED | ATTN__LENGTHS, offsetof(attn_kv_cache, lens), ATTN__SHAPE1(B)},
+        {"cache.first", ATTN__STORED | ATTN__LENGTHS | ATTN__OPTIONAL, offsetof(attn_kv_cache, first),
+         ATTN__SHAPE1(B)}};
     static const attn_kv_cache attn__none = ATTN__ZERO;
     const attn_kv_cache *c = cache && cache->lens ? cache : &attn__none;
-    float *k_scales = attn__has_scales(c->k.dtype) ? c->k_scales : NULL;
-    float *v_scales = attn__has_scales(c->v.dtype) ? c->v_scales : NULL;
-    const attn__stored s = {&attn__names, c->lens != NULL, 0,        c->ring, &c->k,    &c->v, k_scales,
-                            v_scales,     c->k.batch,      c->k.len, c->lens, c->first, NULL,  0};
+    const attn__stored s = {attn__arguments,
+                            c,
+                            c->fault,
+                            "cache.lens",
+                            "cache.first",
+                            c->lens != NULL,
+                            0,
+                            c->ring,
+                            &c->k,
+                            &c->v,
+                            attn__has_scales(c->k.dtype) ? c->k_scales : NULL,
+                            attn__has_scales(c->v.dtype) ? c->v_scales : NULL,
+                            c->k.batch,
+                            c->k.len,
+                            c->lens,
+                            c->first,
+                            NULL,
+                            0};
     return s;
 }
 
 static attn__stored attn__of_pages(const attn_kv_pages *pages)
 {
-    static const attn__stored_names attn__names = {"pages",          "pages.k",     "pages.v",    "pages.k_scales",
-                                                   "pages.v_scales", "pages.batch", "pages.lens", "pages.table"};
+    static const attn__argument attn__arguments[] = {
+        {"pages", ATTN__BYTES, 0, {0, 0, 0, 0}},
+        {"pages.k", ATTN__STORED, offsetof(attn_kv_pages, k), ATTN__SHAPE4(pages, Hkv, capacity, D)},
+        {"pages.v", ATTN__STORED, offsetof(attn_kv_pages, v), ATTN__SHAPE4(pages, Hkv, capacity, Dv)},
+        {"pages.k_scales", ATTN__STORED | ATTN__FLOATS | ATTN__IF_ANY, offsetof(attn_kv_pages, k_scales),
+         ATTN__SHAPE3(pages, Hkv, capacity)},
+        {"pages.v_scales", ATTN__STORED | ATTN__FLOATS | ATTN__IF_ANY, offsetof(attn_kv_pages, v_scales),
+         ATTN__SHAPE3(pages, Hkv, capacity)},
+        {"pages.table", ATTN__FLOATS, offsetof(attn_kv_pages, table), ATTN__SHAPE2(B, table)},
+        {"pages.lens", ATTN__STORED | ATTN__LENGTHS, offsetof(attn_kv_pages, lens), ATTN__SHAPE1(B)}};
     static const attn_kv_pages attn__none = ATTN__ZERO;
     const attn_kv_pages *p = pages ? pages : &attn__none;
-    float *k_scales = attn__has_scales(p->k.dtype) ? p->k_scales : NULL;
-    float *v_scales = attn__has_scales(p->v.dtype) ? p->v_scales : NULL;
-    size_t room = p->table_stride * p->k.len; /* attn__check_stored refuses what overflows */
-    const attn__stored s = {&attn__names, pages != NULL, 1,    0,       &p->k, &p->v,    k_scales,
-                            v_scales,     p->batch,      room, p->lens, NULL,  p->table, p->table_stride};
+    const attn__stored s = {attn__arguments,
+                            p,
+                            p->fault,
+                            "pages.lens",
+                            "pages.table",
+                            pages != NULL,
+                            1,
+                            0,
+                            &p->k,
+                            &p->v,
+                            attn__has_scales(p->k.dtype) ? p->k_scales : NULL,
+                            attn__has_scales(p->v.dtype) ? p->v_scales : NULL,
+                            p->batch,
+                            p->table_stride * p->k.len, /* attn__list_stored refuses what overflows */
+                            p->lens,
+                            NULL,
+                            p->table,
+                            p->table_stride};
     return s;
 }
 
@@ -7660,37 +7948,34 @@ static int attn__is_within(const attn_tensor *v, const attn_tensor *k)
     return apart % step == 0 && apart / step <= k->dim - v->dim;
 }
 
-#define ATTN__STORED (ATTN__CACHED | ATTN__ANY_FLOAT) /* whatever the other arguments are */
-
-/* Lists the members, in this role: values that are a part of the keys with these, if they are to be written. */
-static void attn__check_stored(attn__check *c, const attn__stored *s, int role)
+/* Lists the members: values that are a part of the keys with these, if they are to be written. */
+static void attn__list_stored(attn__check *c, const attn__stored *s, int scales)
 {
-    const attn__stored_names *names = s->names;
-    size_t rows, entries = 0;
-    if (!s->given) {
-        attn__check_array(c, names->whole, NULL, 0, 1, ATTN__IN);
+    const void *const whole[] = {s->given ? s->in : NULL};
+    size_t room;
+    attn__list(c, s->is, 1, NULL, whole, 0);
+    if (!s->given)
         return;
+    if (c->writes) { /* who does not fit what is stored is at fault */
+        attn__bind(c, ATTN__L_B, s->batch);
+        attn__bind(c, ATTN__L_Hkv, s->k->heads);
+        attn__bind(c, ATTN__L_D, s->k->dim);
+        attn__bind(c, ATTN__L_Dv, s->v->dim);
     }
-    if (!attn__mul_size(&rows, s->k->batch, s->k->heads) || !attn__mul_size(&rows, rows, s->k->len))
-        rows = SIZE_MAX;
-    attn__check_tensor(c, names->k, s->k, role);
-    if (!(role & ATTN__OUT) || !attn__is_within(s->v, s->k))
-        attn__check_tensor(c, names->v, s->v, role);
-    if (attn__has_scales(s->k->dtype) && role & ATTN__CACHED)
-        attn__check_array(c, names->k_scales, s->k_scales, rows, sizeof(float), rows > 0 ? role : ATTN__OPTIONAL);
-    if (attn__has_scales(s->v->dtype) && role & ATTN__CACHED)
-        attn__check_array(c, names->v_scales, s->v_scales, rows, sizeof(float), rows > 0 ? role : ATTN__OPTIONAL);
-    attn__require(c, s->k->dtype != ATTN_F64, ATTN_ERR_DTYPE, names->k);
-    attn__require(c, s->v->dtype != ATTN_F64, ATTN_ERR_DTYPE, names->v);
-    attn__require(c, s->k->len > 0 && s->k->dim > 0, ATTN_ERR_SHAPE, names->k);
-    attn__require(c, attn__is_shape(s->v, s->k->batch, s->k->heads, s->k->len, s->v->dim), ATTN_ERR_SHAPE, names->v);
-    if (s->paged) {
-        attn__require(c, attn__mul_size(&entries, s->batch, s->table_stride), ATTN_ERR_OVERFLOW, "pages.table");
-        attn__check_array(c, "pages.table", s->table, entries, sizeof *s->table, ATTN__IN);
-        attn__require(c, attn__mul_size(&entries, s->table_stride, s->k->len), ATTN_ERR_OVERFLOW, "pages.table_stride");
-    }
-    attn__check_array(c, names->lens, s->lens, s->batch, sizeof *s->lens, role);
-    attn__check_array(c, names->gone, s->first, s->batch, sizeof *s->first, ATTN__OPTIONAL | (role & ATTN__OUT));
+    attn__bind(c, ATTN__L_table, s->table_stride);
+    attn__list(c, s->is + ATTN__K, 1, s->in, NULL, 0);
+    if (!c->writes || !attn__is_within(s->v, s->k))
+        attn__list(c, s->is + ATTN__V, 1, s->in, NULL, 0);
+    if (scales && attn__has_scales(s->k->dtype))
+        attn__list(c, s->is + ATTN__K_SCALES, 1, s->in, NULL, 0);
+    if (scales && attn__has_scales(s->v->dtype))
+        attn__list(c, s->is + ATTN__V_SCALES, 1, s->in, NULL, 0);
+    attn__list(c, s->is + ATTN__TOKENS, 2, s->in, NULL, 0);
+    attn__require(c, s->k->dtype != ATTN_F64, ATTN_ERR_DTYPE, s->is[ATTN__K].name);
+    attn__require(c, s->v->dtype != ATTN_F64, ATTN_ERR_DTYPE, s->is[ATTN__V].name);
+    attn__require(c, s->k->len > 0 && s->k->dim > 0, ATTN_ERR_SHAPE, s->is[ATTN__K].name);
+    attn__require(c, !s->paged || attn__mul_size(&room, s->table_stride, s->k->len), ATTN_ERR_OVERFLOW,
+                  "pages.table_stride");
 }
 
 /* Requires room for the tokens that lens and first speak of, if these may be read: where something overflows, only if
@@ -7701,11 +7986,15 @@ static int attn__require_tokens(attn__check *c, const attn__stored *s, const att
     int known = attn__rank(c->status) > attn__rank(ATTN_ERR_SHAPE) && attn__is_aligned(s->lens, sizeof *s->lens) &&
                 attn__is_aligned(s->first, sizeof *s->first) && t.batch <= (size_t)PTRDIFF_MAX / sizeof *s->lens &&
                 (c->status != ATTN_ERR_OVERFLOW || attn__tensor_fits(&t));
-    size_t b, gone;
+    size_t b, gone, held;
     for (b = 0; known && b < s->batch; b++) {
         gone = s->first ? s->first[b] : 0;
-        known = gone <= s->lens[b] && s->lens[b] - gone <= s->room && s->lens[b] <= (size_t)PTRDIFF_MAX;
-        attn__require(c, known, ATTN_ERR_VALUE, gone <= s->lens[b] ? s->names->lens : s->names->gone);
+        held = s->lens[b] - gone;
+        known = gone <= s->lens[b] && held <= s->room && s->lens[b] <= (size_t)PTRDIFF_MAX;
+        if (!known && gone > s->lens[b])
+            attn__blame(c, ATTN_ERR_VALUE, s->gone_name, gone, ", where at most ", s->lens[b], " have been");
+        else if (!known)
+            attn__blame(c, ATTN_ERR_VALUE, s->lens_name, held, " tokens, where at most ", s->room, " fit");
         known |= s->paged;
     }
     return known;
@@ -7713,13 +8002,17 @@ static int attn__require_tokens(attn__check *c, const attn__stored *s, const att
 
 ATTN_API attn_status attn_kv_cache_over(attn_kv_cache *cache, attn_tensor k, attn_tensor v, size_t *lens, size_t *first)
 {
-    const attn_kv_cache made = {k, v, NULL, NULL, lens, first, first != NULL, NULL};
+    const attn_kv_cache made = {k, v, NULL, NULL, lens, first, first != NULL, NULL, NULL};
     const attn__stored s = attn__of_cache(&made);
+    const void *const each[] = {cache};
+    static const attn__argument attn__cache = {NULL, ATTN__BYTES | ATTN__OUT, 0, ATTN__SHAPE1(bytes)};
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_array(&c, "cache", cache, sizeof *cache, 1, ATTN__OUT);
-    attn__check_stored(&c, &s, ATTN__IN);
+    attn__check_begin(&c, NULL);
+    attn__bind(&c, ATTN__L_bytes, sizeof *cache);
+    attn__list(&c, &attn__cache, 1, NULL, each, 0);
+    attn__list_stored(&c, &s, 0); /* of I8, which is refused below, too */
     attn__check_views(&c);
+    attn__require(&c, !attn__has_scales(k.dtype) && !attn__has_scales(v.dtype), ATTN_ERR_DTYPE, NULL);
     attn__require_tokens(&c, &s, NULL);
     if (c.status == ATTN_OK)
         *cache = made;
@@ -7800,29 +8093,43 @@ static void attn__append_rows(const attn__source *source, const attn_tensor *to,
         }
 }
 
+/* Begins the checks of what writes to the members, or reads them, without a ctx. */
+static void attn__check_stored(attn__check *c, const attn__stored *s, int writes)
+{
+    attn__check_begin(c, NULL);
+    c->wanted = s->fault;
+    c->writes = writes;
+    attn__list_stored(c, s, 1);
+}
+
 static attn_status attn__append(const attn__stored *to, const attn_tensor *k, const attn_tensor *v, const size_t *lens)
 {
     const attn__source source = attn__source_of(to);
+    static const attn__argument attn__arguments[] = {
+        {"k", ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, Hkv, L, D)},
+        {"v", ATTN__ANY_FLOAT | ATTN__OPTIONAL, 0, ATTN__SHAPE4(B, Hkv, L, Dv)},
+        {"lens", ATTN__LENGTHS | ATTN__OPTIONAL, 0, ATTN__SHAPE1(B)}};
+    const void *const each[] = {k, v, lens};
     int within = attn__is_within(to->v, to->k), absent = attn__tensor_absent(v);
-    size_t b, n, len, L = k->len, first;
+    size_t b, n, len, room, L = k->len, first;
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_stored(&c, to, ATTN__STORED | ATTN__OUT);
-    attn__check_tensor(&c, "k", k, ATTN__ANY_FLOAT);
-    attn__check_tensor(&c, "v", v, ATTN__ANY_FLOAT | (within ? ATTN__OPTIONAL : 0));
-    attn__check_array(&c, "lens", lens, to->batch, sizeof *lens, ATTN__OPTIONAL);
+    attn__check_stored(&c, to, 1);
+    attn__list(&c, attn__arguments, 3, NULL, each, 0);
+    attn__require(&c, !absent || within, ATTN_ERR_NULL, "v");
     attn__check_views(&c);
-    attn__require(&c, attn__is_shape(k, to->batch, to->k->heads, L, to->k->dim), ATTN_ERR_SHAPE, "k");
-    attn__require(&c, absent || attn__is_shape(v, to->batch, to->k->heads, L, to->v->dim), ATTN_ERR_SHAPE, "v");
-    attn__require(&c, absent || !within, ATTN_ERR_VALUE, "v");
+    if (!absent && within)
+        attn__blame(&c, ATTN_ERR_VALUE, "v", 0, "is a part of the keys, and comes with k", 0, "");
     if (attn__require_tokens(&c, to, k) && attn__is_sound(&c) && attn__is_aligned(lens, sizeof *lens))
         for (b = 0; b < to->batch; b++) {
             n = lens ? lens[b] : L;
+            room = to->ring ? n : to->room - to->lens[b];
+            attn__require_most(&c, n, L, "lens");
+            if (n > room)
+                attn__blame(&c, ATTN_ERR_VALUE, lens ? "lens" : "k", n, " tokens, where ", room, " more fill it");
             len = to->lens[b];
-            attn__require(&c, n <= L && (to->ring || n <= to->room - len), ATTN_ERR_VALUE, "lens");
             attn__require(&c, n > L || to->paged || n <= (size_t)PTRDIFF_MAX - len, ATTN_ERR_OVERFLOW, "lens");
             if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE))
-                attn__require(&c, !attn__lacks_page(&source, b, len, len + n), ATTN_ERR_VALUE, to->names->gone);
+                attn__require(&c, !attn__lacks_page(&source, b, len, len + n), ATTN_ERR_VALUE, "pages.table");
         }
     for (b = 0; b < to->batch && c.status == ATTN_OK; b++) {
         n = lens ? lens[b] : L;
@@ -7834,7 +8141,7 @@ static attn_status attn__append(const attn__stored *to, const attn_tensor *k, co
         if (to->first && to->lens[b] > to->room)
             to->first[b] = attn__max(to->first[b], to->lens[b] - to->room);
     }
-    return c.status;
+    return attn__check_end(&c);
 }
 
 ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens)
@@ -7931,27 +8238,33 @@ ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size
 {
     const attn__stored s = attn__of_cache(cache);
     attn__check c;
-    attn__check_begin(&c);
+    attn__check_begin(&c, NULL);
+    c.wanted = s.fault;
     attn__require(&c, s.given, ATTN_ERR_NULL, "cache");
-    attn__require(&c, attn__require_tokens(&c, &s, NULL) && b < s.batch && len <= s.lens[b], ATTN_ERR_VALUE, "len");
+    attn__require(&c, attn__require_tokens(&c, &s, NULL) && b < s.batch, ATTN_ERR_VALUE, "b");
+    if (c.status == ATTN_OK)
+        attn__require_most(&c, len, s.lens[b], "len");
     if (c.status == ATTN_OK)
         attn__copy_item(&s, b, b, len, 0);
-    return c.status;
+    return attn__check_end(&c);
 }
 
 ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *from)
 {
     const attn__stored s = attn__of_cache(cache);
+    static const attn__argument attn__from = {"from", ATTN__LENGTHS, 0, ATTN__SHAPE1(B)};
+    const void *const each[] = {from};
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_stored(&c, &s, ATTN__STORED | ATTN__OUT);
-    attn__check_array(&c, "from", from, s.batch, sizeof *from, ATTN__IN);
+    attn__check_stored(&c, &s, 1);
+    attn__list(&c, &attn__from, 1, NULL, each, 0);
+    attn__bind(&c, ATTN__L_B, s.batch);
     attn__check_views(&c);
     attn__require_tokens(&c, &s, NULL);
-    attn__require(&c, !attn__is_sound(&c) || attn__lengths_fit(from, s.batch, s.batch - 1), ATTN_ERR_VALUE, "from");
+    if (attn__is_sound(&c) && s.batch > 0)
+        attn__require_lengths(&c, from, s.batch, s.batch - 1, "from");
     if (c.status == ATTN_OK)
         attn__reorder(&s, from);
-    return c.status;
+    return attn__check_end(&c);
 }
 
 ATTN_API attn_status attn_kv_cache_copy(attn_kv_cache *cache, size_t to, size_t from, size_t len)
@@ -7959,16 +8272,16 @@ ATTN_API attn_status attn_kv_cache_copy(attn_kv_cache *cache, size_t to, size_t 
     const attn__stored s = attn__of_cache(cache);
     attn__check c;
     int fit;
-    attn__check_begin(&c);
-    attn__check_stored(&c, &s, ATTN__STORED | ATTN__OUT);
+    attn__check_stored(&c, &s, 1);
     attn__check_views(&c);
     fit = attn__require_tokens(&c, &s, NULL) && from < s.batch;
     attn__require(&c, to < s.batch, ATTN_ERR_VALUE, "to");
     attn__require(&c, from < s.batch, ATTN_ERR_VALUE, "from");
-    attn__require(&c, !fit || len <= s.lens[from], ATTN_ERR_VALUE, "len");
+    if (fit)
+        attn__require_most(&c, len, s.lens[from], "len");
     if (c.status == ATTN_OK)
         attn__copy_item(&s, to, from, len, 0);
-    return c.status;
+    return attn__check_end(&c);
 }
 
 ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache, size_t b, int values, size_t token)
@@ -7980,12 +8293,16 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
     const attn__source source = attn__source_of(&s);
     size_t h, d, at, item;
     int fit;
+    static const attn__argument attn__out[] = {
+        {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(Hkv, D)},
+        {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(Hkv, Dv)}};
+    const void *const each[] = {&out};
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__ANY_FLOAT);
-    attn__check_stored(&c, &s, ATTN__STORED);
+    attn__check_begin(&c, NULL);
+    c.wanted = s.fault;
+    attn__list(&c, attn__out + (values != 0), 1, NULL, each, 0);
+    attn__list_stored(&c, &s, 1);
     attn__check_views(&c);
-    attn__require(&c, out.rows == rows->heads && out.cols == rows->dim, ATTN_ERR_SHAPE, "out");
     fit = attn__require_tokens(&c, &s, NULL) && b < s.batch;
     attn__require(&c, b < s.batch, ATTN_ERR_VALUE, "b");
     attn__require(&c, !fit || (token < s.lens[b] && (!s.first || token >= s.first[b])), ATTN_ERR_VALUE, "token");
@@ -7998,7 +8315,7 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
             attn__mat_set(&to, 0, d,
                           attn__mat_get(&to, 0, d) * (double)scales[attn__scale_at(&source, rows->heads, item, h, at)]);
     }
-    return c.status;
+    return attn__check_end(&c);
 }
 
 /* -- attention to what is stored -- */
@@ -8006,73 +8323,71 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
 /* Plans attention to what is stored. Its scratch does not depend on which tokens are there, which is looked at for
    check_missing alone. Lk is the largest of lens, if these may be read; of the columns of a mask or bias for every
    token that there is room for, the first Lk count. */
-static void attn__plan_stored(attn__plan *plan, attn__check *c, const attn_tensor *out, const attn_tensor *q,
-                              const attn__stored *s, const attn_opts *opts, const attn_ctx *ctx, int check_missing)
+static void attn__set_dim(attn_tensor *t, size_t dim)
 {
-    attn_opts *o = &plan->call.opts;
-    size_t b, longest = 0;
-    attn__check_begin(c);
-    attn__check_tensor(c, "out", out, ATTN__OUT);
-    attn__check_tensor(c, "q", q, ATTN__IN);
-    attn__check_stored(c, s, ATTN__CACHED);
-    attn__plan_begin(plan, out, q, s->k, s->v, opts, ctx);
-    plan->source = attn__source_of(s);
-    plan->call.has_options = 1;
-    o->kv_lens = NULL; /* refused below */
-    o->sequences = 0;
-    attn__plan_list_options(c, plan);
-    attn__require(c, q->dtype != ATTN_F64, ATTN_ERR_DTYPE, "q"); /* not out, which differs from that */
-    attn__check_views(c);
-    attn__require(c, s->k->dim == q->dim, ATTN_ERR_SHAPE, s->names->k);
-    attn__require(c, s->batch == q->batch, ATTN_ERR_SHAPE, s->names->batch);
-    plan->call.k.batch = plan->call.v.batch = q->batch; /* pages aside, keys are those of the items */
-    o->kv_lens = attn__require_tokens(c, s, q) ? s->lens : NULL;
-    for (b = 0; o->kv_lens && b < s->batch; b++)
-        longest = attn__max(longest, s->lens[b]);
-    plan->call.k.len = plan->call.v.len = longest;
-    if (!o->kv_lens || o->mask.dim == s->room)
-        o->mask.dim = attn__min(longest, s->room);
-    if (!o->kv_lens || o->bias.dim == s->room)
-        o->bias.dim = attn__min(longest, s->room);
-    if (!o->kv_lens) /* there is a fault already, and Lk is not known: no other is made of it */
-        o->weights.dim = o->scores.dim = longest;
-    attn__require(c, !opts || !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
-    attn__require(c, !opts || !attn__drops(opts), ATTN_ERR_VALUE, "opts.dropout");
-    attn__require(c, !opts || opts->sequences == 0, ATTN_ERR_VALUE, "opts.sequences");
-    attn__plan_resolve(plan, c);
-    if (check_missing && attn__rank(c->status) > attn__rank(ATTN_ERR_VALUE))
-        attn__require(c, !attn__sees_missing(plan), ATTN_ERR_VALUE, s->names->gone);
+    t->dim = t->data ? dim : t->dim;
 }
 
 static attn_status attn__attend_stored(const attn__stored *s, const attn_tensor *out, const attn_tensor *q,
                                        const attn_opts *opts, const attn_ctx *ctx)
 {
+    static const attn__argument attn__arguments[] = {{"out", ATTN__OUT, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
+                                                     {"q", ATTN__IN, 0, ATTN__SHAPE4(B, H, Lq, D)}};
+    const void *const each[] = {out, q};
     attn__plan plan;
+    attn_opts *o = &plan.call.opts;
     attn__check c;
-    attn__plan_stored(&plan, &c, out, q, s, opts, ctx, 1);
-    return attn__plan_run(&plan, &c);
-}
+    size_t b, longest = 0, bytes;
+    int known;
+    attn__check_begin(&c, ctx);
+    attn__list(&c, attn__arguments, 2, NULL, each, 0);
+    attn__list_stored(&c, s, 1);
+    if (q->dtype == ATTN_F64)
+        attn__fault(&c, ATTN_ERR_DTYPE, 0, "q"); /* not out, which differs from that */
+    attn__check_some(&c);
+    if (s->batch != q->batch)
+        attn__blame(&c, ATTN_ERR_SHAPE, s->paged ? "pages.batch" : "cache.k", s->batch, " items, where ", q->batch,
+                    " fit");
 
-static attn_status attn__scratch_stored(size_t *bytes, const attn__stored *s, const attn_tensor *out,
-                                        const attn_tensor *q, const attn_opts *opts, const attn_ctx *ctx)
-{
-    attn_ctx bare = attn__without_scratch(ctx);
-    attn__plan plan;
-    attn__check c;
-    attn__plan_stored(&plan, &c, out, q, s, opts, &bare, 0);
-    plan.call.k.len = s->ring ? (size_t)PTRDIFF_MAX : s->room; /* as many keys as there may ever be */
-    attn__require(&c, c.status != ATTN_OK || attn__plan_schedule(&plan), ATTN_ERR_OVERFLOW, "q");
-    return attn__tell_scratch(&c, bytes, plan.bytes);
-}
-
-static attn_status attn__explain_stored(char *text, size_t size, const attn__stored *s, const attn_tensor *out,
-                                        const attn_tensor *q, const attn_opts *opts, const attn_ctx *ctx)
-{
-    attn__plan plan;
-    attn__check c;
-    attn__plan_stored(&plan, &c, out, q, s, opts, ctx, 1);
-    attn__plan_fit(&plan, &c);
-    return attn__plan_explain(text, size, &plan, &c, plan.bytes, ATTN__STACK);
+    /* what is attended: the tokens so far */
+    attn__plan_begin(&plan, out, q, s->k, s->v, opts, ctx);
+    plan.source = attn__source_of(s);
+    plan.call.k.batch = plan.call.v.batch = q->batch; /* pages aside, keys are those of the items */
+    o->kv_lens = NULL;                                /* refused below */
+    o->sequences = 0;
+    known = attn__require_tokens(&c, s, q); /* else there is a fault already, and Lk is not known */
+    for (b = 0; known && b < s->batch; b++)
+        longest = attn__max(longest, s->lens[b]);
+    plan.call.k.len = plan.call.v.len = longest;
+    attn__bind(&c, ATTN__L_Lk, longest);
+    if (!known || (longest < o->mask.dim && o->mask.dim == s->room))
+        attn__set_dim(&o->mask, longest);
+    if (!known || (longest < o->bias.dim && o->bias.dim == s->room))
+        attn__set_dim(&o->bias, longest);
+    if (!known) {
+        attn__set_dim(&o->weights, longest);
+        attn__set_dim(&o->scores, longest);
+    }
+    attn__list_options(&c, &plan);
+    plan.call.has_options = 1;
+    o->kv_lens = known ? s->lens : NULL;
+    attn__check_views(&c);
+    attn__require_inputs(&c, &plan.call);
+    attn__require(&c, !opts || !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
+    attn__require(&c, !opts || !attn__drops(opts), ATTN_ERR_VALUE, "opts.dropout");
+    attn__require(&c, !opts || opts->sequences == 0, ATTN_ERR_VALUE, "opts.sequences");
+    attn__plan_resolve(&plan, &c);
+    if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE))
+        attn__require(&c, !attn__sees_missing(&plan), ATTN_ERR_VALUE, s->gone_name);
+    bytes = plan.bytes;
+    if (attn__is_dry(&c) && c.status == ATTN_OK) { /* what it takes when there are as many keys as there may ever be */
+        plan.call.k.len = s->ring ? (size_t)PTRDIFF_MAX : s->room;
+        attn__require(&c, attn__plan_schedule(&plan), ATTN_ERR_OVERFLOW, "q");
+        bytes = plan.bytes;
+        plan.call.k.len = longest;
+        attn__plan_schedule(&plan);
+    }
+    return attn__plan_run(&plan, &c, bytes);
 }
 
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
@@ -8082,39 +8397,11 @@ ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const 
     return attn__attend_stored(&s, &out, &q, opts, ctx);
 }
 
-ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
-                                           const attn_opts *opts, const attn_ctx *ctx)
-{
-    const attn__stored s = attn__of_cache(cache);
-    return attn__scratch_stored(bytes, &s, &out, &q, opts, ctx);
-}
-
-ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor out, attn_tensor q,
-                                           const attn_kv_cache *cache, const attn_opts *opts, const attn_ctx *ctx)
-{
-    const attn__stored s = attn__of_cache(cache);
-    return attn__explain_stored(text, size, &s, &out, &q, opts, ctx);
-}
-
 ATTN_API attn_status attn_kv_pages_attend(attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
                                           const attn_opts *opts, const attn_ctx *ctx)
 {
     const attn__stored s = attn__of_pages(pages);
     return attn__attend_stored(&s, &out, &q, opts, ctx);
-}
-
-ATTN_API attn_status attn_kv_pages_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
-                                           const attn_opts *opts, const attn_ctx *ctx)
-{
-    const attn__stored s = attn__of_pages(pages);
-    return attn__scratch_stored(bytes, &s, &out, &q, opts, ctx);
-}
-
-ATTN_API attn_status attn_kv_pages_explain(char *text, size_t size, attn_tensor out, attn_tensor q,
-                                           const attn_kv_pages *pages, const attn_opts *opts, const attn_ctx *ctx)
-{
-    const attn__stored s = attn__of_pages(pages);
-    return attn__explain_stored(text, size, &s, &out, &q, opts, ctx);
 }
 
 /* -- positions -- */
@@ -8234,14 +8521,23 @@ static int attn__has_rows(const attn_rope_opts *o, size_t B, size_t L)
 
 ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts)
 {
+    static const attn__argument attn__arguments[] = {
+        {NULL, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, D)}, /* out */
+        {NULL, ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, D)},                              /* in */
+        {NULL, ATTN__MAT | ATTN__ANY_TYPE, 0, ATTN__SHAPE2(B, L)},                         /* opts.positions */
+        {NULL, ATTN__DOUBLES | ATTN__OPTIONAL, 0, ATTN__SHAPE1(M)},                        /* opts.frequencies */
+        {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(N, M)},                        /* opts.cos */
+        {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(N, M)}};                       /* opts.sin */
     attn_rope_opts o = ATTN__ZERO;
+    attn_mat positions;
+    const void *each[] = {&out, &in, &positions, NULL, &o.cos, &o.sin};
     size_t d;
     int given;
     attn__check c;
     if (opts)
         o = *opts;
     given = !attn__mat_absent(&o.cos) || !attn__mat_absent(&o.sin);
-    o.frequencies = given ? NULL : o.frequencies;
+    each[3] = o.frequencies = given ? NULL : o.frequencies;
     o.dim = o.dim ? o.dim : in.dim;
     o.base = attn__default(o.base, 10000);
     o.scale = attn__default(o.scale, 1);
@@ -8249,34 +8545,31 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
         o.position_batch_stride = (ptrdiff_t)in.len;
         o.position_len_stride = 1;
     }
-    attn__check_begin(&c);
-    attn__check_tensor(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT);
-    attn__require(&c, attn__is_shape(&out, in.batch, in.heads, in.len, in.dim), ATTN_ERR_SHAPE, "out");
-    attn__check_tensor(&c, "in", &in, ATTN__ANY_FLOAT);
-    attn__require(&c, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE, "in");
-    if (o.positions) {
-        attn_mat at = {NULL, attn__dtype_of_size(sizeof *o.positions), in.batch, in.len, 0, 0};
-        at.data = (void *)(uintptr_t)o.positions;
-        at.row_stride = o.position_batch_stride;
-        at.col_stride = o.position_len_stride;
-        attn__check_mat(&c, "opts.positions", &at, ATTN__ANY_TYPE);
-    }
-    attn__check_array(&c, "opts.frequencies", o.frequencies, o.dim / 2, sizeof *o.frequencies, ATTN__OPTIONAL);
-    if (given) {
-        attn__check_mat_of(&c, "opts.cos", &o.cos, ATTN__ANY_FLOAT, o.cos.rows, o.dim / 2);
-        attn__check_mat_of(&c, "opts.sin", &o.sin, ATTN__ANY_FLOAT, o.cos.rows, o.dim / 2);
-    }
+    positions.data = (void *)(uintptr_t)o.positions;
+    positions.dtype = sizeof *o.positions == 8 ? ATTN_F64 : ATTN_F32;
+    positions.rows = in.batch;
+    positions.cols = in.len;
+    positions.row_stride = o.position_batch_stride;
+    positions.col_stride = o.position_len_stride;
+    attn__check_begin(&c, NULL);
+    attn__bind(&c, ATTN__L_M, o.dim / 2);
+    attn__list(&c, attn__arguments, 2, NULL, each, 0);
+    if (o.positions)
+        attn__list(&c, attn__arguments + 2, 1, NULL, each + 2, 0);
+    attn__list(&c, attn__arguments + 3, 1, NULL, each + 3, 0);
+    if (given)
+        attn__list(&c, attn__arguments + 4, 2, NULL, each + 4, 0);
     attn__check_views(&c);
-    attn__require(&c, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE, "opts.dim");
+    attn__require(&c, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE, NULL);
+    attn__require(&c, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE, NULL);
     attn__require(&c, given || (attn__is_positive(o.base) && attn__is_finite(attn__divide(1, o.base))), ATTN_ERR_VALUE,
-                  "opts.base");
+                  NULL);
     if (o.frequencies && attn__is_sound(&c) && attn__is_aligned(o.frequencies, sizeof *o.frequencies))
         for (d = 0; d < o.dim / 2 && o.dim <= in.dim; d++)
-            attn__require(&c, attn__is_finite(o.frequencies[d]), ATTN_ERR_VALUE, "opts.frequencies");
-    attn__require(&c, attn__is_finite(o.scale), ATTN_ERR_VALUE, "opts.scale");
+            attn__require(&c, attn__is_finite(o.frequencies[d]), ATTN_ERR_VALUE, NULL);
+    attn__require(&c, attn__is_finite(o.scale), ATTN_ERR_VALUE, NULL);
     if (given && attn__is_sound(&c) && attn__is_aligned(o.positions, sizeof *o.positions))
-        attn__require(&c, attn__has_rows(&o, in.batch, in.len), ATTN_ERR_VALUE,
-                      o.positions ? "opts.positions" : "opts.offset");
+        attn__require(&c, attn__has_rows(&o, in.batch, in.len), ATTN_ERR_VALUE, NULL);
     if (c.status == ATTN_OK && in.batch > 0 && in.heads > 0 && in.len > 0 && in.dim > 0)
         attn__rope(&out, &in, &o);
     return c.status;
@@ -8307,6 +8600,11 @@ ATTN__NOINLINE double attn__scaled_frequency(double factor, double base, size_t 
 ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base, const attn_rope_scaling *scaling,
                                            double *scale)
 {
+    static const attn__argument attn__arguments[] = {
+        {NULL, ATTN__DOUBLES | ATTN__OUT | ATTN__IF_ANY, 0, ATTN__SHAPE1(M)},   /* freq */
+        {NULL, ATTN__DOUBLES | ATTN__OUT | ATTN__OPTIONAL, 0, ATTN__SHAPE1(1)}, /* scale */
+        {NULL, ATTN__BYTES | ATTN__OPTIONAL, 0, ATTN__SHAPE1(bytes)}};          /* scaling */
+    const void *const each[] = {freq, scale, scaling};
     attn_rope_scaling s = ATTN__ZERO;
     double D = (double)dim, most = dim > 0 ? D - 1 : 0, low, high;
     int yarn;
@@ -8318,19 +8616,18 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
     base = attn__default(base, 10000);
     s.beta_fast = attn__default(s.beta_fast, 32);
     s.beta_slow = attn__default(s.beta_slow, 1);
-    attn__check_begin(&c);
-    attn__check_array(&c, "freq", freq, dim / 2, sizeof *freq, dim / 2 > 0 ? ATTN__OUT : ATTN__OUT | ATTN__OPTIONAL);
-    attn__check_array(&c, "scale", scale, 1, sizeof *scale, ATTN__OUT | ATTN__OPTIONAL);
-    attn__check_array(&c, "scaling", scaling, sizeof *scaling, 1, ATTN__OPTIONAL);
+    attn__check_begin(&c, NULL);
+    attn__bind(&c, ATTN__L_M, dim / 2);
+    attn__bind(&c, ATTN__L_bytes, sizeof *scaling);
+    attn__list(&c, attn__arguments, 3, NULL, each, 0);
     attn__check_views(&c);
-    attn__require(&c, dim % 2 == 0, ATTN_ERR_VALUE, "dim");
-    attn__require(&c, attn__is_positive(base) && (!yarn || base > 1), ATTN_ERR_VALUE, "base");
-    attn__require(&c, (unsigned)s.kind <= ATTN_ROPE_YARN, ATTN_ERR_VALUE, "scaling.kind");
-    attn__require(&c, s.kind == ATTN_ROPE_PLAIN || attn__is_positive(s.factor), ATTN_ERR_VALUE, "scaling.factor");
-    attn__require(&c, !yarn || attn__is_positive(s.original_len), ATTN_ERR_VALUE, "scaling.original_len");
-    attn__require(&c, !yarn || attn__is_positive(s.beta_slow), ATTN_ERR_VALUE, "scaling.beta_slow");
-    attn__require(&c, !yarn || (attn__is_positive(s.beta_fast) && s.beta_fast >= s.beta_slow), ATTN_ERR_VALUE,
-                  "scaling.beta_fast");
+    attn__require(&c, dim % 2 == 0, ATTN_ERR_VALUE, NULL);
+    attn__require(&c, attn__is_positive(base) && (!yarn || base > 1), ATTN_ERR_VALUE, NULL);
+    attn__require(&c, (unsigned)s.kind <= ATTN_ROPE_YARN, ATTN_ERR_VALUE, NULL);
+    attn__require(&c, s.kind == ATTN_ROPE_PLAIN || attn__is_positive(s.factor), ATTN_ERR_VALUE, NULL);
+    attn__require(&c, !yarn || attn__is_positive(s.original_len), ATTN_ERR_VALUE, NULL);
+    attn__require(&c, !yarn || attn__is_positive(s.beta_slow), ATTN_ERR_VALUE, NULL);
+    attn__require(&c, !yarn || (attn__is_positive(s.beta_fast) && s.beta_fast >= s.beta_slow), ATTN_ERR_VALUE, NULL);
     if (c.status != ATTN_OK)
         return c.status;
     if (s.kind == ATTN_ROPE_NTK && dim > 2)
@@ -8344,7 +8641,7 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
     }
     for (d = 0; d < dim / 2; d++)
         attn__require(&c, attn__is_finite(attn__scaled_frequency(s.factor, base, dim, d, low, high)), ATTN_ERR_VALUE,
-                      "base");
+                      NULL);
     for (d = 0; d < dim / 2 && c.status == ATTN_OK; d++)
         freq[d] = attn__scaled_frequency(s.factor, base, dim, d, low, high);
     if (scale && c.status == ATTN_OK)
@@ -8396,16 +8693,17 @@ static size_t attn__bucket_of(const attn_mat *table, ptrdiff_t first_distance, s
 static attn_status attn__t5(const attn_mat *table, const attn_mat *by_distance, int back, int bidirectional,
                             size_t max_distance, ptrdiff_t first_distance)
 {
+    static const attn__argument attn__arguments[] = {
+        {NULL, ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(M, N)},
+        {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(L, K)}};
+    const void *const each[] = {back ? table : by_distance, back ? by_distance : table};
     size_t most = max_distance ? max_distance : 128, exact = table->rows / (bidirectional ? 4 : 2);
     size_t first, end, col, h, bucket, next;
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_mat(&c, "out", back ? table : by_distance, ATTN__OUT | ATTN__ANY_FLOAT);
-    attn__check_mat(&c, "in", back ? by_distance : table, ATTN__ANY_FLOAT);
-    attn__check_views(&c);
-    attn__require(&c, by_distance->rows == table->cols, ATTN_ERR_SHAPE, "by_distance");
-    attn__require(&c, exact > 0, ATTN_ERR_SHAPE, "table");
-    attn__require(&c, most > exact, ATTN_ERR_VALUE, "max_distance");
+    ATTN__CHECK(&c, attn__arguments, each);
+    attn__require(&c, by_distance->rows == table->cols, ATTN_ERR_SHAPE, NULL);
+    attn__require(&c, exact > 0, ATTN_ERR_SHAPE, NULL);
+    attn__require(&c, most > exact, ATTN_ERR_VALUE, NULL);
     if (c.status != ATTN_OK || table->cols == 0)
         return c.status;
     for (bucket = 0; back && bucket < table->rows; bucket++)
@@ -8447,10 +8745,13 @@ ATTN_API attn_status attn_t5_bias_backward(attn_mat dtable, attn_mat dby_distanc
 
 ATTN_API attn_status attn_alibi_slopes(float *slopes, size_t H)
 {
+    static const attn__argument attn__slopes = {NULL, ATTN__FLOATS | ATTN__OUT | ATTN__IF_ANY, 0, ATTN__SHAPE1(H)};
+    const void *const each[] = {slopes};
     size_t h, power = 1;
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_array(&c, "slopes", slopes, H, sizeof *slopes, H > 0 ? ATTN__OUT : ATTN__OUT | ATTN__OPTIONAL);
+    attn__check_begin(&c, NULL);
+    attn__bind(&c, ATTN__L_H, H);
+    attn__list(&c, &attn__slopes, 1, NULL, each, 0);
     attn__check_views(&c);
     while (power <= H / 2)
         power *= 2;
@@ -8463,11 +8764,11 @@ ATTN_API attn_status attn_alibi_slopes(float *slopes, size_t H)
 
 ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
 {
+    static const attn__argument attn__out = {NULL, ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(L, D)};
+    const void *const each[] = {&out};
     size_t row, col;
     attn__check c;
-    attn__check_begin(&c);
-    attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__ANY_FLOAT);
-    attn__check_views(&c);
+    attn__check_all(&c, &attn__out, 1, each);
     for (col = 0; col < out.cols && out.rows > 0 && c.status == ATTN_OK; col++) {
         double frequency = attn__frequency(10000.0, col / 2, out.cols);
         for (row = 0; row < out.rows; row++) {
@@ -8585,37 +8886,52 @@ static void attn__mean_weights(const attn__mha *mha)
         }
 }
 
-ATTN__NOINLINE int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 */
+static void attn__require_columns(attn__check *c, size_t n, size_t heads, size_t dims, const char *name)
 {
-    return a > 0 && n % a == 0 && n / a == b;
+    if (heads > 0 && (n % heads != 0 || n / heads != dims))
+        attn__blame(c, ATTN_ERR_SHAPE, name, n, " columns of heads, where ", heads * dims, " fit");
 }
 
-/* Lists the arguments of a layer and requires their shapes; `out` may be called otherwise. */
-ATTN__NOINLINE void attn__mha_list(attn__check *c, const attn__mha *mha, const char *out, int role)
+/* Lists the arguments of a layer; or those of the way back, of which the first is dout. */
+ATTN__NOINLINE void attn__mha_list(attn__check *c, const attn__mha *mha, int back)
 {
+    static const attn__argument attn__arguments[] = {
+        {"out", ATTN__OUT, 0, ATTN__SHAPE4(B, 1, Lq, E)}, {"dout", ATTN__LATE, 0, ATTN__SHAPE4(B, 1, Lq, E)},
+        {"q", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lq, Eq)},   {"k", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lk, Ek)},
+        {"v", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lk, Ev)},   {"weights", ATTN__BYTES, 0, {0, 0, 0, 0}}};
+    static const attn__argument attn__members[] = {
+        {"weights.wq", ATTN__MAT, offsetof(attn_mha_weights, wq), ATTN__SHAPE2(Eq, HD)}, /* H D, */
+        {"weights.wk", ATTN__MAT, offsetof(attn_mha_weights, wk), ATTN__SHAPE2(Ek, KD)}, /* Hkv D, */
+        {"weights.wv", ATTN__MAT, offsetof(attn_mha_weights, wv), ATTN__SHAPE2(Ev, KV)}, /* Hkv Dv, */
+        {"weights.wo", ATTN__MAT, offsetof(attn_mha_weights, wo), ATTN__SHAPE2(HV, E)},  /* H Dv */
+        {"weights.bq", ATTN__FLOATS | ATTN__OPTIONAL, offsetof(attn_mha_weights, bq), ATTN__SHAPE1(HD)},
+        {"weights.bk", ATTN__FLOATS | ATTN__OPTIONAL, offsetof(attn_mha_weights, bk), ATTN__SHAPE1(KD)},
+        {"weights.bv", ATTN__FLOATS | ATTN__OPTIONAL, offsetof(attn_mha_weights, bv), ATTN__SHAPE1(KV)},
+        {"weights.bo", ATTN__FLOATS | ATTN__OPTIONAL, offsetof(attn_mha_weights, bo), ATTN__SHAPE1(E)}};
+    static const attn__argument attn__mean = {"opts.weights", ATTN__OUT | ATTN__ANY_FLOAT, 0,
+                                              ATTN__SHAPE4(B, 1, Lq, Lk)};
     const attn_mha_weights *w = &mha->w;
-    const attn_tensor *q = mha->p[0].x, *k = mha->p[1].x, *v = mha->p[2].x;
-    size_t B = q->batch, H = w->heads, Hkv = w->kv_heads, D = mha->plan.call.q.dim, Dv = mha->plan.call.v.dim;
-    attn__check_tensor_of(c, out, mha->p[3].x, role, B, 1, q->len, w->wo.cols);
-    attn__check_tensor_of(c, "q", q, ATTN__IN | ATTN__DECIDES, B, 1, q->len, q->dim);
-    attn__check_tensor_of(c, "k", k, ATTN__IN, B, 1, k->len, k->dim);
-    attn__check_tensor_of(c, "v", v, ATTN__IN, B, 1, k->len, v->dim);
-    attn__check_array(c, "weights", mha->given, 0, 1, ATTN__IN); /* no array, but absent or not, in its turn */
-    attn__require(c, H > 0, ATTN_ERR_SHAPE, "weights.heads");
-    attn__require(c, H == 0 || H % Hkv == 0, ATTN_ERR_SHAPE, "weights.kv_heads");
-    attn__check_mat(c, "weights.wq", &w->wq, ATTN__IN);
-    attn__require(c, w->wq.rows == q->dim && D > 0 && attn__is_product(w->wq.cols, H, D), ATTN_ERR_SHAPE, "weights.wq");
-    attn__check_mat(c, "weights.wk", &w->wk, ATTN__IN);
-    attn__require(c, w->wk.rows == k->dim && attn__is_product(w->wk.cols, Hkv, D), ATTN_ERR_SHAPE, "weights.wk");
-    attn__check_mat(c, "weights.wv", &w->wv, ATTN__IN);
-    attn__require(c, w->wv.rows == v->dim && attn__is_product(w->wv.cols, Hkv, Dv), ATTN_ERR_SHAPE, "weights.wv");
-    attn__check_mat(c, "weights.wo", &w->wo, ATTN__IN);
-    attn__require(c, attn__is_product(w->wo.rows, H, Dv), ATTN_ERR_SHAPE, "weights.wo");
-    attn__check_array(c, "weights.bq", w->bq, w->wq.cols, sizeof *w->bq, ATTN__OPTIONAL);
-    attn__check_array(c, "weights.bk", w->bk, w->wk.cols, sizeof *w->bk, ATTN__OPTIONAL);
-    attn__check_array(c, "weights.bv", w->bv, w->wv.cols, sizeof *w->bv, ATTN__OPTIONAL);
-    attn__check_array(c, "weights.bo", w->bo, w->wo.cols, sizeof *w->bo, ATTN__OPTIONAL);
-    attn__plan_list_options(c, &mha->plan);
+    const void *const each[] = {mha->p[3].x, mha->p[0].x, mha->p[1].x, mha->p[2].x, mha->given}, *mean = &mha->mean;
+    size_t D = mha->plan.call.q.dim, Dv = mha->plan.call.v.dim;
+    attn__bind(c, ATTN__L_H, w->heads);
+    attn__list(c, attn__arguments + back, 1, NULL, each, 0);
+    attn__list(c, attn__arguments + 2, 4, NULL, each + 1, 0);
+    attn__list(c, attn__members, 8, w, NULL, 0);
+    attn__list_options(c, &mha->plan);
+    if (!attn__tensor_absent(&mha->mean))
+        attn__list(c, &attn__mean, 1, NULL, &mean, 0);
+    attn__check_views(c);
+    attn__require(c, w->heads > 0, ATTN_ERR_SHAPE, "weights.heads");
+    if (w->heads > 0 && w->heads % w->kv_heads != 0)
+        attn__blame(c, ATTN_ERR_SHAPE, "weights.kv_heads", w->kv_heads, " heads, where ", w->heads,
+                    " or a divisor of it fits");
+    attn__require_columns(c, w->wq.cols, w->heads, D, "weights.wq");
+    attn__require_columns(c, w->wk.cols, w->kv_heads, D, "weights.wk");
+    attn__require_columns(c, w->wv.cols, w->kv_heads, Dv, "weights.wv");
+    attn__require_columns(c, w->wo.rows, w->heads, Dv, "weights.wo");
+    attn__require(c, D > 0, ATTN_ERR_SHAPE, "weights.wq");
+    if (mha->plan.call.opts.sequences > 0 && mha->p[0].x->batch != 1)
+        attn__blame(c, ATTN_ERR_SHAPE, "q", mha->p[0].x->batch, " items, where ", 1, " has all texts");
 }
 
 static void attn__carve_tensor(attn__arena *arena, attn_tensor *t)
@@ -8624,7 +8940,7 @@ static void attn__carve_tensor(attn__arena *arena, attn_tensor *t)
     t->data = NULL;
     if (attn__mul_size(&rows, t->batch, t->len) && attn__mul_size(&row, t->heads, t->dim) &&
         attn__mul_size(&row, row, attn__size(t->dtype)))
-        t->data = attn__carve_part(arena, rows, row);
+        t->data = attn__carve(arena, rows, row);
     else
         arena->used = SIZE_MAX;
 }
@@ -8660,9 +8976,9 @@ static size_t attn__projections_bytes(const attn__mha *mha)
 static int attn__carve_rest(attn__mha *mha, attn__arena *arena)
 {
     mha->ctx = mha->plan.call.ctx;
-    mha->ctx.scratch = mha->plan.scratch = (char *)attn__carve_part(arena, mha->rest_bytes, 1);
+    mha->ctx.scratch = mha->plan.scratch = (char *)attn__carve(arena, mha->rest_bytes, 1);
     mha->ctx.scratch_size = mha->rest_bytes;
-    attn__carve_part(arena, 1, ATTN__ALIGN); /* to align what the caller gives */
+    attn__carve(arena, 1, ATTN__ALIGN); /* to align what the caller gives */
     mha->bytes = arena->used;
     return arena->used != SIZE_MAX;
 }
@@ -8730,15 +9046,16 @@ static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *ou
                            const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__call *call = &mha->plan.call;
+    const attn_tensor none = ATTN__ZERO;
     attn__mha_begin(mha, out, q, k, v, weights, opts, ctx);
-    attn__check_begin(c);
-    attn__mha_list(c, mha, "out", ATTN__OUT);
-    attn__check_views(c);
-    if (mha->w.heads > 1 && !attn__tensor_absent(&call->opts.weights) &&
-        attn__is_shape(&call->opts.weights, q->batch, 1, q->len, k->len)) {
+    attn__check_begin(c, ctx);
+    if (mha->w.heads > 1 && attn__is_shape(&call->opts.weights, q->batch, 1, q->len, k->len)) {
         mha->mean = call->opts.weights;
-        call->opts.weights = attn__packed(attn__real(q->dtype), q->batch, q->len, mha->w.heads, k->len);
+        call->opts.weights = none;
     }
+    attn__mha_list(c, mha, 0);
+    if (!attn__tensor_absent(&mha->mean))
+        call->opts.weights = attn__packed(attn__real(q->dtype), q->batch, q->len, mha->w.heads, k->len);
     attn__plan_resolve(&mha->plan, c);
     if (attn__is_sound(c) && call->kern)
         attn__require(c, attn__carve_mha(mha, NULL), ATTN_ERR_OVERFLOW, "q");
@@ -8759,9 +9076,15 @@ ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, att
     const attn__projection *last = &mha.p[3];
     char *scratch;
     void *own;
+    attn__text t;
     attn__check c;
     attn__mha_plan(&mha, &c, &out, &q, &k, &v, weights, opts, ctx);
-    scratch = attn__borrow(&c, &mha.plan.call.ctx, mha.bytes, &own);
+    if (attn__is_dry(&c)) {
+        if (attn__tell(&t, &c, mha.plan.call.kern, mha.bytes))
+            attn__say_plan(&t, &mha.plan);
+        return attn__check_end(&c);
+    }
+    scratch = attn__borrow(&c, mha.plan.call.ctx.scratch, mha.plan.call.ctx.scratch_size, mha.bytes, &own);
     if (scratch) {
         attn__carve_mha(&mha, scratch);
         attn__mha_attend(&mha);
@@ -8770,26 +9093,6 @@ ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, att
     }
     attn__release(own);
     return attn__check_end(&c);
-}
-
-ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                                      const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
-{
-    attn_ctx bare = attn__without_scratch(ctx);
-    attn__mha mha;
-    attn__check c;
-    attn__mha_plan(&mha, &c, &out, &q, &k, &v, weights, opts, &bare);
-    return attn__tell_scratch(&c, bytes, mha.bytes);
-}
-
-ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
-                                      attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
-                                      const attn_ctx *ctx)
-{
-    attn__mha mha;
-    attn__check c;
-    attn__mha_plan(&mha, &c, &out, &q, &k, &v, weights, opts, ctx);
-    return attn__plan_explain(text, size, &mha.plan, &c, mha.bytes, 0);
 }
 
 /* ==== 8. backward ================================================================================================
@@ -8874,7 +9177,7 @@ typedef struct attn__backward_worker {
     attn__range keys;             /* of the chunk, those that are valid; */
     int loaded;                   /* their K and V are in cache */
     int k_nonfinite, q_nonfinite, dout_nonfinite; /* among them are NaNs or infinities: */
-    unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS]; /* then, and for score_mod, keys of the tile */
+    unsigned char (*hidden)[ATTN__BLOCK_ROWS];    /* then, and for score_mod, keys of the tile */
 } attn__backward_worker;
 
 /* -- a chunk: its rows of K and V, its sums -- */
@@ -9491,7 +9794,7 @@ typedef struct attn__phase {
 } attn__phase;
 
 /* Lays out the arrays of a worker. */
-static void attn__carve_worker(attn__backward_worker *worker, const attn__backward *w, attn__arena *arena)
+static void attn__carve_backward(attn__arena *arena, const attn__backward *w, attn__backward_worker *worker)
 {
     const attn__schedule *s = &w->plan.schedule;
     const attn__call *call = &w->plan.call;
@@ -9505,7 +9808,8 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     int dk = !w->summing_places && !attn__tensor_absent(&w->grads.k);
     int dv = !w->summing_places && !attn__tensor_absent(&w->grads.v);
     shared->scores = (char *)attn__carve(arena, s->tile_keys, column);
-    shared->bias = (char *)attn__carve(arena, o->bias.data ? s->tile_keys : 0, column);
+    shared->run = (attn__run *)attn__carve(arena, s->scattered ? s->tile_keys : 1, sizeof(attn__run));
+    shared->bias = (char *)attn__carve(arena, call->edits & ATTN__EDIT_BIAS ? s->tile_keys : 0, column);
     shared->mask = (char *)attn__carve(arena, s->hides ? s->tile_keys : 0, column);
     shared->row = (char *)attn__carve(arena, o->score_mod ? 2 * s->tile_keys : 0, kern->size);
     shared->before = (char *)attn__carve(arena, o->score_mod ? s->tile_keys : 0, column);
@@ -9524,7 +9828,8 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     worker->lse = (char *)attn__carve(arena, 1, column);
     worker->delta = (char *)attn__carve(arena, 1, column);
     worker->dscores = (char *)attn__carve(arena, ATTN__TILE_KEYS, column);
-    worker->kept = (char *)attn__carve(arena, w->grads.bias.data ? s->tile_keys : 0, column);
+    worker->hidden = (unsigned char(*)[ATTN__BLOCK_ROWS])attn__carve(arena, ATTN__TILE_KEYS, ATTN__BLOCK_ROWS);
+    worker->kept = (char *)attn__carve(arena, attn__tensor_absent(&w->grads.bias) ? 0 : s->tile_keys, column);
     worker->clean = (char *)attn__carve(arena, dq ? s->tile_keys * kern->size : 0, D);
     worker->dq = (char *)attn__carve(arena, dq ? attn__whole(D, kern->rows) : 0, column);
     worker->dk = (char *)attn__carve(arena, dk ? w->chunk_keys * kern->size : 0, wide);
@@ -9563,6 +9868,7 @@ static int attn__carve_sums(attn__backward *w, char *base)
     attn_dtype real = call->kern->real;
     size_t B = call->q.batch, H = call->q.heads, Lq = call->q.len, Lk = call->k.len;
     attn__sum *sums = w->sums;
+    int dbias = !attn__tensor_absent(&g->bias);
     attn__arena arena = {base, 0};
     attn__carve(&arena, w->workers, w->worker_bytes);
     w->cells = (size_t *)attn__carve(&arena, w->rows, sizeof *w->cells);
@@ -9570,13 +9876,13 @@ static int attn__carve_sums(attn__backward *w, char *base)
     attn__place_sum(&sums[ATTN__DQ], &arena, real, &g->q);
     attn__place_sum(&sums[ATTN__DK], &arena, real, &g->k);
     attn__place_sum(&sums[ATTN__DV], &arena, real, &g->v);
-    if (g->bias.data && g->bias.dim != Lk)
+    if (dbias && g->bias.dim != Lk)
         attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, Lq, 1, g->bias);
-    else if (g->bias.data && g->bias.len != Lq)
+    else if (dbias && g->bias.len != Lq)
         attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, 1, Lk, g->bias);
     else if (w->places == 0)
         sums[ATTN__DBIAS].at = g->bias;
-    if (m->data)
+    if (!attn__mat_absent(m))
         attn__carve_sum(&sums[ATTN__DDISTANCES], &arena, real, B, H, 1, m->cols,
                         attn_tensor_of(m->data, m->dtype, 1, H, 1, m->cols, 0, m->row_stride, 0, m->col_stride));
     if (g->alibi_slopes)
@@ -9595,7 +9901,7 @@ static void attn__phase_worker(attn__share *share)
     attn__backward_worker worker;
     size_t index;
     worker.run = phase->run;
-    attn__carve_worker(&worker, w, &arena);
+    attn__carve_backward(&arena, w, &worker);
     attn__begin_tiles(&worker.block, &w->plan, &worker.shared);
     worker.k_nonfinite = worker.q_nonfinite = worker.dout_nonfinite = 0;
     worker.keys.from = worker.keys.to = 0;
@@ -9675,6 +9981,7 @@ static int attn__backward_schedule(attn__backward *w)
     const attn_grads *g = &w->grads;
     size_t B = attn__items(&w->plan), Hkv = call->k.heads;
     size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX);
+    int dbias = !attn__tensor_absent(&g->bias);
     size_t heads, tiles, bytes, most;
     attn__arena arena = {NULL, 0};
     attn__backward_worker worker;
@@ -9687,16 +9994,16 @@ static int attn__backward_schedule(attn__backward *w)
     /* blocks have rows of one query head, queries on lanes; K and V are copied, chunk by chunk */
     attn__plan_keys(&w->plan, 1);
     w->block_rows = attn__min(attn__max(attn__whole(call->q.len, kern->lanes), kern->lanes), kern->cols);
-    w->plan.sizes.column = w->block_rows;
+    w->plan.column = w->block_rows;
     w->head_blocks = attn__blocks(call->q.len, w->block_rows);
     w->unit_blocks = call->q.heads > 0 ? w->group * w->head_blocks : 0;
     tiles = attn__blocks(call->k.len, s->tile_keys);
     if (!attn__mul_size(&bytes, 2 * s->tile_keys * kern->size, call->q.dim + call->v.dim) ||
         (B > 0 && call->q.heads > 0 && !attn__mul_size(&most, heads, w->head_blocks)))
         return 0;
-    w->modified =
-        call->opts.score_mod || call->opts.softcap > 0 || g->bias.data || g->by_distance.data || g->alibi_slopes;
-    if (g->bias.data && g->bias.dim == call->k.len && g->bias.len == call->q.len &&
+    w->modified = call->opts.score_mod || call->opts.softcap > 0 || dbias || !attn__mat_absent(&g->by_distance) ||
+                  g->alibi_slopes;
+    if (dbias && g->bias.dim == call->k.len && g->bias.len == call->q.len &&
         (g->bias.batch != call->q.batch || g->bias.heads != call->q.heads) &&
         !attn__mul_size(&w->places, g->bias.batch * g->bias.heads * w->head_blocks, tiles))
         return 0;
@@ -9725,18 +10032,16 @@ static int attn__backward_schedule(attn__backward *w)
     w->workers = attn__min(width, most);
 
     /* scratch */
-    attn__carve_worker(&worker, w, &arena);
+    attn__carve_backward(&arena, w, &worker);
     w->worker_bytes = arena.used;
     return arena.used != SIZE_MAX && attn__carve_sums(w, NULL);
 }
 
-/* Lists the gradient of an input, and requires its shape. */
-static void attn__check_gradient(attn__check *c, const char *name, const attn_tensor *grad, const attn_tensor *t,
-                                 int role)
+/* Of the gradient of an input that items share: 1, or as many. */
+static size_t attn__gradient_items(const attn_tensor *grad, const attn_tensor *t)
 {
     int empty = t->heads == 0 || t->len == 0 || t->dim == 0; /* packed, that has batch_stride 0 too */
-    size_t B = t->batch > 1 && t->batch_stride == 0 && (!empty || grad->batch == 1) ? 1 : t->batch;
-    attn__check_tensor_of(c, name, grad, role, B, t->heads, t->len, t->dim);
+    return t->batch > 1 && t->batch_stride == 0 && (!empty || grad->batch == 1) ? 1 : t->batch;
 }
 
 /* Is the bias what attn_relative makes, and the gradient by distance of its shape? */
@@ -9750,38 +10055,52 @@ static int attn__is_by_distance(const attn__backward *w)
                                    m->cols == attn__max(q->len + Lk, 1) - 1);
 }
 
-/* Lists the arguments, and requires their shapes. */
 static void attn__backward_list(attn__check *c, const attn__backward *w)
 {
+    static const attn__argument attn__members[] = {
+        {"grads.q", ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM, offsetof(attn_grads, q), ATTN__SHAPE4(Gq, H, Lq, D)},
+        {"grads.k", ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM, offsetof(attn_grads, k), ATTN__SHAPE4(Gk, Hkv, Lk, D)},
+        {"grads.v", ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM, offsetof(attn_grads, v), ATTN__SHAPE4(Gv, Hkv, Lk, Dv)},
+        {"grads.bias", ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM | ATTN__ANY_FLOAT, offsetof(attn_grads, bias),
+         ATTN__SHAPE4(Xb, Xh, Xq, Xk)},
+        {"grads.by_distance", ATTN__MAT | ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM | ATTN__ANY_FLOAT,
+         offsetof(attn_grads, by_distance), ATTN__SHAPE2(H, distances)},
+        {"grads.sinks", ATTN__FLOATS | ATTN__OUT | ATTN__OPTIONAL, offsetof(attn_grads, sinks), ATTN__SHAPE1(H)},
+        {"grads.alibi_slopes", ATTN__FLOATS | ATTN__OUT | ATTN__OPTIONAL, offsetof(attn_grads, alibi_slopes),
+         ATTN__SHAPE1(H)},
+        {"grads.dlse", ATTN__LATE | ATTN__OPTIONAL | ATTN__ANY_FLOAT, offsetof(attn_grads, dlse),
+         ATTN__SHAPE4(B, H, Lq, 1)},
+        {"grads.score_mod_grad", ATTN__BYTES, offsetof(attn_grads, score_mod_grad), {0, 0, 0, 0}}};
+    static const attn__argument attn__arguments[] = {
+        {"dout", ATTN__LATE, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
+        {"q", ATTN__IN, 0, ATTN__SHAPE4(B, H, Lq, D)},
+        {"k", ATTN__IN, 0, ATTN__SHAPE4(B, Hkv, Lk, D)},
+        {"v", ATTN__IN, 0, ATTN__SHAPE4(B, Hkv, Lk, Dv)},
+        {"out", ATTN__LATE, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
+        {"lse", ATTN__LATE | ATTN__COMPUTED, 0, ATTN__SHAPE4(B, H, Lq, 1)}};
     const attn_grads *g = &w->grads;
     const attn__call *call = &w->plan.call;
     const attn_opts *o = &call->opts;
-    const attn_tensor *q = &call->q, *bias = &o->bias;
-    int array = ATTN__OPTIONAL | ATTN__OUT, sum = array | (g->accumulate ? ATTN__UNROUNDED : 0);
-    size_t B = q->batch, H = q->heads, Lq = q->len, Dv = call->v.dim;
-    attn__check_gradient(c, "grads.q", &g->q, q, sum);
-    attn__check_gradient(c, "grads.k", &g->k, &call->k, sum);
-    attn__check_gradient(c, "grads.v", &g->v, &call->v, sum);
-    attn__check_tensor_of(c, "grads.bias", &g->bias, sum | ATTN__ANY_FLOAT, bias->batch, bias->heads, bias->len,
-                          bias->dim);
-    attn__require(c, attn__tensor_absent(&g->bias) || !attn__tensor_absent(bias), ATTN_ERR_SHAPE, "grads.bias");
-    attn__check_mat(c, "grads.by_distance", &g->by_distance, sum | ATTN__ANY_FLOAT);
+    const void *const each[] = {&w->dout, &call->q, &call->k, &call->v, &call->out, &w->lse};
+    c->accumulates = g->accumulate;
+    attn__bind(c, ATTN__L_Gq, attn__gradient_items(&g->q, &call->q));
+    attn__bind(c, ATTN__L_Gk, attn__gradient_items(&g->k, &call->k));
+    attn__bind(c, ATTN__L_Gv, attn__gradient_items(&g->v, &call->v));
+    attn__bind(c, ATTN__L_Xb, o->bias.batch);
+    attn__bind(c, ATTN__L_Xh, o->bias.heads);
+    attn__bind(c, ATTN__L_Xq, o->bias.len);
+    attn__bind(c, ATTN__L_Xk, o->bias.dim);
+    attn__bind(c, ATTN__L_distances, attn__max(call->q.len + call->k.len, 1) - 1);
+    attn__list(c, attn__members, 8, g, NULL, 0);
+    attn__list(c, attn__members + 8, 1, g, NULL, !o->score_mod);
+    attn__list(c, attn__arguments, 6, NULL, each, 0);
+    attn__list_options(c, &w->plan);
+    attn__check_views(c);
+    attn__require(c, attn__tensor_absent(&g->bias) || !attn__tensor_absent(&o->bias), ATTN_ERR_SHAPE, "grads.bias");
     attn__require(c, attn__is_by_distance(w), ATTN_ERR_SHAPE, "grads.by_distance");
-    attn__check_array(c, "grads.sinks", g->sinks, H, sizeof *g->sinks, array);
     attn__require(c, !g->sinks || o->sinks, ATTN_ERR_SHAPE, "grads.sinks");
-    attn__check_array(c, "grads.alibi_slopes", g->alibi_slopes, H, sizeof *g->alibi_slopes, array);
     attn__require(c, !g->alibi_slopes || o->alibi_slopes, ATTN_ERR_SHAPE, "grads.alibi_slopes");
-    attn__check_tensor_of(c, "grads.dlse", &g->dlse, ATTN__OPTIONAL | ATTN__ANY_FLOAT, B, H, Lq, 1);
-    attn__check_array(c, "grads.score_mod_grad", g->score_mod_grad ? g : NULL, 0, 1,
-                      o->score_mod ? ATTN__IN : ATTN__OPTIONAL); /* no array, but absent or not, in its turn */
-    attn__check_tensor_of(c, "dout", &w->dout, ATTN__IN, B, H, Lq, Dv);
-    attn__check_tensor(c, "q", q, ATTN__IN | ATTN__DECIDES);
-    attn__check_tensor(c, "k", &call->k, ATTN__IN);
-    attn__check_tensor(c, "v", &call->v, ATTN__IN);
     attn__require_inputs(c, call);
-    attn__check_tensor_of(c, "out", &call->out, ATTN__IN, B, H, Lq, Dv);
-    attn__check_tensor_of(c, "lse", &w->lse, ATTN__IN | ATTN__COMPUTED, B, H, Lq, 1);
-    attn__plan_list_options(c, &w->plan);
 }
 
 static void attn__forget_outputs(attn_opts *o) /* of the forward call */
@@ -9804,12 +10123,11 @@ static void attn__backward_plan(attn__backward *w, attn__check *check, const att
     attn__copy_struct(&w->grads, grads, sizeof w->grads);
     w->dout = *dout;
     w->lse = *lse;
-    attn__check_begin(check);
-    attn__require(check, grads != NULL, ATTN_ERR_NULL, "grads");
+    attn__check_begin(check, ctx);
+    if (!grads)
+        attn__fault(check, ATTN_ERR_NULL, 0, "grads");
     attn__backward_list(check, w);
-    attn__check_views(check);
-    attn__require(check, call->ctx.scratch || call->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
-    attn__require_options(check, call);
+    attn__resolve_options(check, call);
     call->opts.scale = attn__scale(call->opts.scale, call->q.dim);
     attn__choose_scale(call);
     call->kern = attn__ctx_kernels(&call->ctx, attn__real(call->q.dtype));
@@ -9817,36 +10135,7 @@ static void attn__backward_plan(attn__backward *w, attn__check *check, const att
         attn__require(check, attn__backward_schedule(w), ATTN_ERR_OVERFLOW, "q");
     if (call->has_options)
         attn__require_values(check, call);
-    attn__require(check, call->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
-}
-
-ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
-                                        attn_tensor v, attn_tensor out, attn_tensor lse, const attn_opts *opts,
-                                        const attn_ctx *ctx)
-{
-    attn__backward w;
-    attn__check check;
-    char *scratch;
-    void *own;
-    attn__backward_plan(&w, &check, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
-    scratch = attn__borrow(&check, &w.plan.call.ctx, w.bytes, &own);
-    if (scratch) {
-        w.plan.scratch = scratch;
-        attn__backward_execute(&w);
-    }
-    attn__release(own);
-    return attn__check_end(&check);
-}
-
-ATTN_API attn_status attn_sdpa_backward_scratch(size_t *bytes, const attn_grads *grads, attn_tensor dout, attn_tensor q,
-                                                attn_tensor k, attn_tensor v, attn_tensor out, attn_tensor lse,
-                                                const attn_opts *opts, const attn_ctx *ctx)
-{
-    attn__backward w;
-    attn__check check;
-    attn_ctx bare = attn__without_scratch(ctx);
-    attn__backward_plan(&w, &check, grads, &dout, &q, &k, &v, &out, &lse, opts, &bare);
-    return attn__tell_scratch(&check, bytes, w.bytes);
+    attn__require_ctx(check);
 }
 
 static void attn__say_backward(attn__text *t, const attn__backward *w)
@@ -9859,25 +10148,37 @@ static void attn__say_backward(attn__text *t, const attn__backward *w)
     attn__say_number(t, ", ", w->units - w->whole_units, " units cut into cells of ");
     attn__say_number(t, "", w->cell_blocks, " query blocks x one chunk, on ");
     attn__say_number(t, "", w->workers, w->workers == 1 ? " task\n" : " tasks\n");
-    if (w->sums[ATTN__DQ].out.data || w->sums[ATTN__DK].out.data || w->sums[ATTN__DV].out.data)
+    if (!attn__tensor_absent(&w->sums[ATTN__DQ].out) || !attn__tensor_absent(&w->sums[ATTN__DK].out) ||
+        !attn__tensor_absent(&w->sums[ATTN__DV].out))
         attn__say(t, "gradients of 16-bit types are summed in scratch\n");
     if (w->places > 0)
         attn__say(t, "grads.bias: every score is computed once more, as heads or items share the bias\n");
 }
 
-ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const attn_grads *grads, attn_tensor dout,
-                                                attn_tensor q, attn_tensor k, attn_tensor v, attn_tensor out,
-                                                attn_tensor lse, const attn_opts *opts, const attn_ctx *ctx)
+ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
+                                        attn_tensor v, attn_tensor out, attn_tensor lse, const attn_opts *opts,
+                                        const attn_ctx *ctx)
 {
     attn__backward w;
     attn__check check;
     attn__text t;
+    char *scratch;
+    void *own;
     attn__backward_plan(&w, &check, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
-    if (!attn__explain_begin(&t, text, size, &w.plan.call, &check, w.bytes, 0))
-        return check.status;
-    attn__say_backward(&t, &w);
-    attn__say_number(&t, "scratch: ", w.bytes, " bytes\n");
-    return ATTN_OK;
+    if (attn__is_dry(&check)) {
+        if (attn__tell(&t, &check, w.plan.call.kern, w.bytes)) {
+            attn__say_pairs(&t, &w.plan.call);
+            attn__say_backward(&t, &w);
+        }
+        return attn__check_end(&check);
+    }
+    scratch = attn__borrow(&check, w.plan.call.ctx.scratch, w.plan.call.ctx.scratch_size, w.bytes, &own);
+    if (scratch) {
+        w.plan.scratch = scratch;
+        attn__backward_execute(&w);
+    }
+    attn__release(own);
+    return attn__check_end(&check);
 }
 
 /* -- multi-head layer --
@@ -10016,23 +10317,28 @@ static void attn__set_gradient(attn__projection *p, attn_tensor *dheads, const a
     p->db = db;
 }
 
-/* Lists the gradients, and requires that they have the shapes of what they belong to. */
+/* Lists the gradients, of the shapes of what they belong to. */
 static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
 {
-    static const char *const attn__names[3][4] = {{"grads.q", "grads.k", "grads.v", NULL},
-                                                  {"grads.wq", "grads.wk", "grads.wv", "grads.wo"},
-                                                  {"grads.bq", "grads.bk", "grads.bv", "grads.bo"}};
+    enum { ATTN__GRADIENT = ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM };
+    static const attn__argument attn__members[] = {
+        {"grads.q", ATTN__GRADIENT, offsetof(attn_mha_grads, q), ATTN__SHAPE4(Gq, 1, Lq, Eq)},
+        {"grads.k", ATTN__GRADIENT, offsetof(attn_mha_grads, k), ATTN__SHAPE4(Gk, 1, Lk, Ek)},
+        {"grads.v", ATTN__GRADIENT, offsetof(attn_mha_grads, v), ATTN__SHAPE4(Gv, 1, Lk, Ev)},
+        {"grads.wq", ATTN__GRADIENT | ATTN__MAT, offsetof(attn_mha_grads, wq), ATTN__SHAPE2(Eq, HD)},
+        {"grads.wk", ATTN__GRADIENT | ATTN__MAT, offsetof(attn_mha_grads, wk), ATTN__SHAPE2(Ek, KD)},
+        {"grads.wv", ATTN__GRADIENT | ATTN__MAT, offsetof(attn_mha_grads, wv), ATTN__SHAPE2(Ev, KV)},
+        {"grads.wo", ATTN__GRADIENT | ATTN__MAT, offsetof(attn_mha_grads, wo), ATTN__SHAPE2(HV, E)},
+        {"grads.bq", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_mha_grads, bq), ATTN__SHAPE1(HD)},
+        {"grads.bk", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_mha_grads, bk), ATTN__SHAPE1(KD)},
+        {"grads.bv", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_mha_grads, bv), ATTN__SHAPE1(KV)},
+        {"grads.bo", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_mha_grads, bo), ATTN__SHAPE1(E)}};
     const attn__projection *p = w->mha.p;
-    int role = ATTN__OUT | ATTN__OPTIONAL | (w->grads.accumulate ? ATTN__UNROUNDED : 0), i;
-    for (i = 0; i < 3; i++)
-        attn__check_gradient(c, attn__names[0][i], p[i].dx, p[i].x, role);
-    for (i = 0; i < 4; i++) {
-        attn__check_mat(c, attn__names[1][i], p[i].dw, role);
-        attn__require(c, attn__mat_absent(p[i].dw) || (p[i].dw->rows == p[i].w->rows && p[i].dw->cols == p[i].w->cols),
-                      ATTN_ERR_SHAPE, attn__names[1][i]);
-    }
-    for (i = 0; i < 4; i++)
-        attn__check_array(c, attn__names[2][i], p[i].db, p[i].w->cols, sizeof *p[i].db, role);
+    c->accumulates = w->grads.accumulate;
+    attn__bind(c, ATTN__L_Gq, attn__gradient_items(p[0].dx, p[0].x));
+    attn__bind(c, ATTN__L_Gk, attn__gradient_items(p[1].dx, p[1].x));
+    attn__bind(c, ATTN__L_Gv, attn__gradient_items(p[2].dx, p[2].x));
+    attn__list(c, attn__members, 11, &w->grads, NULL, 0);
 }
 
 /* The gradients of heads, and lse, that the wanted ones need. */
@@ -10082,7 +10388,7 @@ static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
     for (; p < w->mha.p + 4; p++) {
         attn_tensor tokens = attn__packed(call->kern->real, call->q.batch, p->x->len, 1, p->x->dim);
         attn__arena rows = {NULL, 0};
-        attn__carve_part(&rows, p->w->cols, call->kern->size);
+        attn__carve(&rows, p->w->cols, call->kern->size);
         if (!attn__mat_absent(p->dw))
             attn__carve_tensor(&rows, &tokens);
         arena.used = attn__max(arena.used, rows.used);
@@ -10121,11 +10427,11 @@ static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const
     attn__set_gradient(&p[1], &dheads->k, &g->k, &g->wk, g->bk);
     attn__set_gradient(&p[2], &dheads->v, &g->v, &g->wv, g->bv);
     attn__set_gradient(&p[3], &call->out, NULL, &g->wo, g->bo);
-    attn__check_begin(c);
-    attn__require(c, grads != NULL, ATTN_ERR_NULL, "grads");
+    attn__check_begin(c, ctx);
+    if (!grads)
+        attn__fault(c, ATTN_ERR_NULL, 0, "grads");
     attn__mha_grads_list(c, w);
-    attn__mha_list(c, &w->mha, "dout", ATTN__IN);
-    attn__check_views(c);
+    attn__mha_list(c, &w->mha, 1);
     attn__mha_backward_needs(w);
     attn__plan_resolve(&w->mha.plan, c);
     attn__require(c, !call->opts.score_mod, ATTN_ERR_VALUE, "opts.score_mod");
@@ -10140,46 +10446,26 @@ ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor 
     attn__mha_backward w;
     char *scratch;
     void *own;
+    attn__text t;
     attn__check c;
     attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, ctx);
-    scratch = attn__borrow(&c, &w.mha.plan.call.ctx, w.mha.bytes, &own);
+    if (attn__is_dry(&c)) {
+        if (attn__tell(&t, &c, w.mha.plan.call.kern, w.mha.bytes)) {
+            attn__say_plan(&t, &w.mha.plan);
+            if (!attn__tensor_absent(&w.heads.dout)) {
+                attn__say(&t, "then the way back through the heads: ");
+                attn__say_backward(&t, &w.heads);
+            }
+        }
+        return attn__check_end(&c);
+    }
+    scratch = attn__borrow(&c, w.mha.plan.call.ctx.scratch, w.mha.plan.call.ctx.scratch_size, w.mha.bytes, &own);
     if (scratch) {
         attn__carve_mha_backward(&w, scratch);
         attn__mha_backward_run(&w);
     }
     attn__release(own);
     return attn__check_end(&c);
-}
-
-ATTN_API attn_status attn_mha_backward_scratch(size_t *bytes, const attn_mha_grads *grads, attn_tensor dout,
-                                               attn_tensor q, attn_tensor k, attn_tensor v,
-                                               const attn_mha_weights *weights, const attn_opts *opts,
-                                               const attn_ctx *ctx)
-{
-    attn_ctx bare = attn__without_scratch(ctx);
-    attn__mha_backward w;
-    attn__check c;
-    attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, &bare);
-    return attn__tell_scratch(&c, bytes, w.mha.bytes);
-}
-
-ATTN_API attn_status attn_mha_backward_explain(char *text, size_t size, const attn_mha_grads *grads, attn_tensor dout,
-                                               attn_tensor q, attn_tensor k, attn_tensor v,
-                                               const attn_mha_weights *weights, const attn_opts *opts,
-                                               const attn_ctx *ctx)
-{
-    attn__mha_backward w;
-    attn__check c;
-    attn__text t;
-    attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, ctx);
-    if (attn__plan_explain(text, size, &w.mha.plan, &c, w.mha.bytes, 0) != ATTN_OK ||
-        attn__tensor_absent(&w.heads.dout))
-        return c.status;
-    for (t.at = text, t.left = size; t.left > 1 && *t.at; t.at++) /* behind what it says of the forward pass */
-        t.left--;
-    attn__say(&t, "then the way back through the heads: ");
-    attn__say_backward(&t, &w.heads);
-    return ATTN_OK;
 }
 
 #endif /* ATTN_NO_TRAINING */

@@ -2261,7 +2261,7 @@ TEST(cache_explain)
             attn_opts opts = {0};
             attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             char text[600], bytes[32];
-            attn_dry_run dry = {0, text, sizeof text}, empty = {0}, now = {0};
+            attn_dry_run dry = {0, text, sizeof text}, empty = {0};
             int in_place;
             ctx.batch_invariant = way / 2 == 2;
             s.dtype = kinds[kind];
@@ -2275,9 +2275,8 @@ TEST(cache_explain)
             CHECK(strstr(text, lanes) != NULL);
             in_place = few && (text[0] == 'a' || text[0] == 'n'); /* avx, neon: other passes widen narrow rows first */
             CHECK(strstr(text, reads[in_place ? 0 : kind]) != NULL && strstr(text, "anew") == NULL);
-            CHECK_STATUS(attn_sdpa(out, q, k, k, NULL, test_dry(&ctx, &now)), ATTN_OK);
-            snprintf(bytes, sizeof bytes, "scratch: %zu bytes", now.scratch);
-            CHECK(kind != 0 || strstr(text, bytes) != NULL);
+            snprintf(bytes, sizeof bytes, "scratch: %zu bytes\n", dry.scratch); /* for all the tokens there may be */
+            CHECK(strstr(text, bytes) != NULL);
             if (ring) {
                 CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
                 CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, NULL, test_dry(&ctx, &dry)), ATTN_ERR_VALUE);

@@ -431,7 +431,7 @@ WRONG(no_text, NULL, "ctx.dry_run.text", NULL, ONLY_DRY, w.dry.text = NULL)
 
 /* steps */
 WRONG(longer_out, SHAPE, "out", NULL, 0, w.out.rows++)
-WRONG(longer_inner, SHAPE, "a", NULL, 0, w.b.rows++)
+WRONG(longer_inner, SHAPE, "b", NULL, 0, w.b.rows++)
 WRONG(not_finite_alpha, VALUE, "alpha", NULL, 0, w.alpha = (double)NAN)
 WRONG(out_is_a, ALIAS, "out", "a", 0, w.out = w.a; w.out.cols = LK)
 WRONG(out_in_b, ALIAS, "out", "b", 0, w.out.data = w.b.data)
