@@ -4,7 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 
-long test_tiles; /* how many tiles the engine has computed */
+long test_tiles;                 /* how many tiles the engine has computed */
+extern const int test_optimised; /* whether the compiler was asked to optimise the library */
 
 /* ---- what a pool asks of the system ---- */
 
@@ -70,3 +71,9 @@ static int got(int error, const void *what)
 #define ATTN__ON_TILE() ((void)__atomic_add_fetch(&test_tiles, 1, __ATOMIC_RELAXED))
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
+
+#ifdef __OPTIMIZE__
+const int test_optimised = 1;
+#else
+const int test_optimised = 0;
+#endif

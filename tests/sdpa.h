@@ -134,5 +134,6 @@ void sdpa_climb(attn_tensor q, attn_tensor k, attn_tensor v, double power);
 extern real sdpa_worst_naive, sdpa_worst_got;
 
 extern long test_tiles; /* tiles that the engine has computed: counted by tests/attn_impl.c */
+extern const int test_optimised; /* whether the compiler was asked to optimise the library: of tests/attn_impl.c */
 
 #endif
