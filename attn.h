@@ -1333,6 +1333,14 @@ ATTN__INLINE void *attn__carve(attn__arena *arena, size_t count, size_t size)
     return count > 0 ? attn__carve_some(arena, count, size) : NULL;
 }
 
+/* The same for bytes whose sum is known not to overflow, and never NULL with memory. */
+ATTN__INLINE void *attn__put(attn__arena *arena, size_t bytes)
+{
+    char *at = arena->base ? arena->base + arena->used : NULL;
+    arena->used += attn__whole(bytes, ATTN__ALIGN);
+    return at;
+}
+
 /* ==== 2. views and dtypes ========================================================================================
 
    Matrices and tensors are passed by value in the API and by pointer inside. */
@@ -1821,69 +1829,34 @@ enum attn__role {
     ATTN__ARRAY = ATTN__BYTES | ATTN__FLOATS | ATTN__DOUBLES
 };
 
-/* The letters of shapes. */
+/* The letters of shapes. Where a table says so, those of a matrix are the last two; an array has as many elements as
+   their product says. */
+/* clang-format off */
 enum attn__letter {
-    ATTN__L_none, /* no dimension */
-    ATTN__L_1,    /* 1 */
-    ATTN__L_B,
-    ATTN__L_H,
-    ATTN__L_Hkv, /* items of a batch; heads; heads of keys and values */
-    ATTN__L_Lq,
-    ATTN__L_Lk,
-    ATTN__L_D,
-    ATTN__L_Dv, /* queries, keys; dims of both, and of values */
-    ATTN__L_L,
-    ATTN__L_M,
-    ATTN__L_N,
-    ATTN__L_K, /* rows, columns, terms of any matrix */
-    ATTN__L_E,
-    ATTN__L_Eq,
-    ATTN__L_Ek,
-    ATTN__L_Ev, /* of a layer: dims of out, q, k, v; */
-    ATTN__L_HD,
-    ATTN__L_KD,
-    ATTN__L_KV,
-    ATTN__L_HV, /* dims of all heads of q, k, v, and of their out */
-    ATTN__L_Gq,
-    ATTN__L_Gk,
-    ATTN__L_Gv, /* items of the gradients of q, k, v */
-    ATTN__L_Xb,
-    ATTN__L_Xh,
-    ATTN__L_Xq,
-    ATTN__L_Xk, /* dimensions of a bias */
-    ATTN__L_items,
-    ATTN__L_starts,
-    ATTN__L_distances, /* with texts; of q_starts; of by_distance */
-    ATTN__L_lists,
-    ATTN__L_width, /* of blocks */
-    ATTN__L_capacity,
-    ATTN__L_pages,
-    ATTN__L_table, /* of what is stored: tokens, pages, pages of an item */
-    ATTN__L_bytes,
-    ATTN__LETTERS /* of a struct, or scratch */
+    ATTN__L_none, ATTN__L_1,                                /* no dimension; 1 */
+    ATTN__L_B, ATTN__L_H, ATTN__L_Hkv,                      /* items of a batch; heads; heads of keys and values */
+    ATTN__L_Lq, ATTN__L_Lk, ATTN__L_D, ATTN__L_Dv,          /* queries; keys; dims of both, and of values */
+    ATTN__L_L, ATTN__L_M, ATTN__L_N, ATTN__L_K,             /* rows, columns, terms of any matrix */
+    ATTN__L_E, ATTN__L_Eq, ATTN__L_Ek, ATTN__L_Ev,          /* of a layer: dims of out, q, k, v; */
+    ATTN__L_HD, ATTN__L_KD, ATTN__L_KV, ATTN__L_HV,         /* dims of all heads of q, k, v, and of their out */
+    ATTN__L_Gq, ATTN__L_Gk, ATTN__L_Gv,                     /* items of the gradients of q, k, v */
+    ATTN__L_Xb, ATTN__L_Xh, ATTN__L_Xq, ATTN__L_Xk,         /* dimensions of a bias */
+    ATTN__L_items, ATTN__L_starts, ATTN__L_distances,       /* items, or texts; starts of these; of by_distance */
+    ATTN__L_lists, ATTN__L_width,                           /* lists of blocks, entries of each */
+    ATTN__L_capacity, ATTN__L_pages, ATTN__L_table,         /* tokens of an item or page; pages; those of an item */
+    ATTN__L_bytes, ATTN__LETTERS                            /* of scratch, or a struct */
 };
 
-#define ATTN__SHAPE1(a)                                                                                                \
-    {                                                                                                                  \
-        ATTN__L_none, ATTN__L_none, ATTN__L_none, ATTN__L_##a                                                          \
-    }
-#define ATTN__SHAPE2(a, b)                                                                                             \
-    {                                                                                                                  \
-        ATTN__L_none, ATTN__L_none, ATTN__L_##a, ATTN__L_##b                                                           \
-    }
-#define ATTN__SHAPE3(a, b, c)                                                                                          \
-    {                                                                                                                  \
-        ATTN__L_none, ATTN__L_##a, ATTN__L_##b, ATTN__L_##c                                                            \
-    }
-#define ATTN__SHAPE4(a, b, c, d)                                                                                       \
-    {                                                                                                                  \
-        ATTN__L_##a, ATTN__L_##b, ATTN__L_##c, ATTN__L_##d                                                             \
-    }
+#define ATTN__SHAPE1(a) {ATTN__L_none, ATTN__L_none, ATTN__L_none, ATTN__L_##a}
+#define ATTN__SHAPE2(a, b) {ATTN__L_none, ATTN__L_none, ATTN__L_##a, ATTN__L_##b}
+#define ATTN__SHAPE3(a, b, c) {ATTN__L_none, ATTN__L_##a, ATTN__L_##b, ATTN__L_##c}
+#define ATTN__SHAPE4(a, b, c, d) {ATTN__L_##a, ATTN__L_##b, ATTN__L_##c, ATTN__L_##d}
+/* clang-format on */
 
 typedef struct attn__argument {
     const char *name;        /* as faults give it: "q", "opts.mask" */
     unsigned short role, at; /* where it is in its struct */
-    unsigned char shape[4];  /* enum attn__letter: of a matrix the last two, of an array those whose product it has */
+    unsigned char shape[4];  /* enum attn__letter */
 } attn__argument;
 
 typedef struct attn__view { /* an argument that is there */
@@ -2656,8 +2629,10 @@ typedef struct attn__few {
     size_t next_bytes;       /* and how long it is */
     ptrdiff_t ahead;         /* dot, of one query and long rows: so many bytes ahead they are prefetched; 0: not */
     const void *added;       /* dot: of each key, what is added to its scores; or NULL */
-    int part;                /* dot: attn__part; where not 0, there are dot_keys keys at most, */
-    void *lanes;             /* and what is added up so far: dot_keys vectors of each query, and of one more */
+    int part;                /* dot: attn__part; where not 0, there are dot_keys keys at most */
+    void
+        *lanes; /* dot: dot_keys vectors of each query, and of one more: of a part, what is added up so far; of a whole,
+                    of ATTN__DOT_MOST queries at most */
 } attn__few;
 
 /* The same from key number k on. */
@@ -2745,7 +2720,8 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
 /* Rows of two results that are merged together; how often a worker does that before it takes more, which costs as much
    as some rows; and how many rows ahead are prefetched: they may lie apart. (AHEAD 2: 1; 16: 0.93. The others were not
    measured one by one.) */
-#define ATTN__MERGE_ROWS 64
+#define ATTN__MERGE_ROWS 32
+#define ATTN__DOT_MOST 8 /* queries that dot multiplies together, in any pass */
 #define ATTN__MERGE_TURNS 16
 #define ATTN__MERGE_AHEAD 8
 
@@ -3728,12 +3704,13 @@ typedef struct attn__gemm {
     char *scratch;       /* NULL: each worker uses its stack */
 } attn__gemm;
 
-/* Lays out the scratch of a block: lanes of sums, if those of few rows come in parts; sums, two chains of them but for
-   few rows; columns of b, panels or copied; and copied rows of a, one tile or few. Returns its bytes. */
+/* Lays out the scratch of a block: lanes of sums, of few rows; sums, two chains of them but for few rows; columns of b,
+   panels or copied; and copied rows of a, one tile or few. Returns its bytes. */
 static size_t attn__gemm_bytes(attn__gemm *g)
 {
-    size_t size = g->kern->size, lanes = g->few && g->kc < g->terms ? (g->mc + 1) * g->kern->lanes : 0;
-    g->sums_at = lanes * g->nc * size;
+    size_t size = g->kern->size, parts = g->few && g->kc < g->terms;
+    size_t lanes = (parts ? g->mc : attn__min(g->mc, ATTN__DOT_MOST)) + 1;
+    g->sums_at = g->few ? lanes * g->kern->lanes * (parts ? g->nc : g->kern->dot_keys) * size : 0;
     g->b_at = g->sums_at + (g->few ? 1 : 2) * g->mc * g->nc * size;
     g->a_at = g->b_at + g->nc * g->ldb * size;
     return g->a_at + (g->few ? g->mc : g->kern->rows) * g->lda * size + ATTN__ALIGN;
@@ -3761,7 +3738,7 @@ static size_t attn__gemm_few_blocks(attn__gemm *g, int little)
 static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
 {
     size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols, most, row_tiles, wider, col_tiles;
-    ATTN_ASSERT(bytes >= ATTN__STACK); /* which is enough for one vector of columns of every pass */
+    /* ATTN__STACK is enough for one vector of columns of every pass */
     if (g->few) {
         if (attn__gemm_few_blocks(g, 0) > bytes)
             attn__gemm_few_blocks(g, 1);
@@ -3861,7 +3838,7 @@ static int attn__gemm_part(const attn__gemm *g, size_t k, size_t depth)
 }
 
 #ifndef ATTN_NO_TRAINING
-#define ATTN__ADD_ROWS 4 /* of what is added in a buffer, ATTN__BUFFER reals each */
+#define ATTN__ADD_ROWS 1 /* of what is added in a buffer, ATTN__BUFFER reals each */
 
 /* out += alpha x, for reals x. Rows of reals that lie in one piece are added to where they are; others in a buffer, by
    the same kernel, so that the bits are the same. Floats and doubles are added as doubles. */
@@ -3976,7 +3953,7 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_block *few,
         cols = w.part ? attn__min(few->cols - i, kern->dot_keys) : few->cols;
         w.keys = cols;
         w.at = few->apart > 0 ? at + i : NULL;
-        w.lanes = few->lanes + i * (g->mc + 1) * kern->lanes * kern->size;
+        w.lanes = few->lanes + (w.part ? i * (g->mc + 1) * kern->lanes * kern->size : 0);
         w.added = g->bias.data ? (char *)added + i * kern->size : NULL;
         kern->dot(few->sums + i * kern->size, g->nc, a, few->lda, &w);
         w.row += (ptrdiff_t)cols * w.step;
@@ -4032,10 +4009,9 @@ static size_t attn__gemm_count(const attn__gemm *g)
 }
 
 /* An item is a block; or, of few rows, as many blocks in a row as are a worker's share: then b is read in its order. */
-static void attn__gemm_worker(attn__share *share)
+static void attn__gemm_work(attn__share *share, char *scratch)
 {
     const attn__gemm *g = (const attn__gemm *)share->arg;
-    char stack[ATTN__STACK], *scratch = attn__align(g->scratch ? g->scratch + share->index * g->worker_bytes : stack);
     size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__gemm_count(g);
     size_t each = attn__blocks(blocks, share->items), item, first, end, row, i, n;
     while (attn__take(share, &item))
@@ -4048,6 +4024,22 @@ static void attn__gemm_worker(attn__share *share)
             else
                 attn__gemm_block_at(g, row * g->mc, i * g->nc, scratch);
         }
+}
+
+/* Here and below: what is on the stack only where no scratch is given has a frame of its own. */
+ATTN__NOINLINE void attn__gemm_on_stack(attn__share *share)
+{
+    char stack[ATTN__STACK];
+    attn__gemm_work(share, attn__align(stack));
+}
+
+static void attn__gemm_worker(attn__share *share)
+{
+    const attn__gemm *g = (const attn__gemm *)share->arg;
+    if (g->scratch)
+        attn__gemm_work(share, attn__align(g->scratch + share->index * g->worker_bytes));
+    else
+        attn__gemm_on_stack(share);
 }
 
 /* Are so many rows of a few? Nothing else decides in which order a kernel adds up their sums: not b's layout, not
@@ -4111,25 +4103,25 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
     g->worker_bytes = attn__gemm_bytes(g);
 }
 
-/* Scratch that the planned product has use for beyond the stack; 0 if it has none. */
+/* Scratch that the planned product has use for. */
 static size_t attn__gemm_scratch(const attn__gemm *g)
 {
     size_t bytes;
-    return g->worker_bytes > ATTN__STACK && attn__mul_size(&bytes, g->worker_bytes, g->workers) ? bytes : 0;
+    return attn__mul_size(&bytes, g->worker_bytes, g->workers) ? bytes : 0;
 }
 
-/* Computes what is planned. Without memory for scratch it makes do with the stack. */
+/* Computes what is planned. Without memory for scratch, or with too little, it makes do with the stack. */
 static void attn__gemm_run(attn__gemm *g, const attn_ctx *ctx)
 {
+    const size_t least = attn__min(g->worker_bytes, ATTN__STACK), bytes = attn__gemm_scratch(g);
     void *own = NULL;
-    size_t bytes = attn__gemm_scratch(g);
     if (ctx && ctx->scratch) {
         g->scratch = (char *)ctx->scratch;
         g->worker_bytes = ctx->scratch_size / g->workers;
-    } else if (bytes > 0) {
+    } else if (g->worker_bytes > ATTN__STACK && bytes > 0) {
         g->scratch = (char *)(own = attn__allocate(bytes));
     }
-    if (g->worker_bytes < ATTN__STACK || !g->scratch) {
+    if (g->worker_bytes < least || !g->scratch) {
         g->scratch = NULL;
         g->worker_bytes = ATTN__STACK;
     }
@@ -4352,8 +4344,10 @@ ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, do
 typedef struct attn__softmax_run {
     attn_mat out, in;
     const attn__kernels *kern;
-    size_t rows; /* that a worker takes at a time */
-    int power;   /* 0: softmax; else the one with zeros */
+    size_t rows;   /* that a worker takes at a time */
+    int power;     /* 0: softmax; else the one with zeros */
+    char *buffers; /* of a chunk of doubles, for each worker; NULL where none is needed, */
+    int on_stack;  /* or they are on the stack */
 } attn__softmax_run;
 
 /* A chunk of a row as packed reals: where it lies if it can, else in the buffer. */
@@ -4406,12 +4400,11 @@ static void attn__softmax_row(const attn__kernels *kern, const attn_mat *out, co
     }
 }
 
-static void attn__sparse_row(const attn_mat *out, const attn_mat *in, size_t r, int power);
+ATTN__NOINLINE void attn__sparse_row(const attn_mat *out, const attn_mat *in, size_t r, int power);
 
-static void attn__softmax_worker(attn__share *share)
+static void attn__softmax_work(attn__share *share, void *buffer)
 {
     const attn__softmax_run *run = (const attn__softmax_run *)share->arg;
-    double buffer[ATTN__CHUNK]; /* of either real type */
     size_t item, r;
     while (attn__take(share, &item))
         for (r = item * run->rows; r < attn__min((item + 1) * run->rows, run->out.rows); r++)
@@ -4421,13 +4414,40 @@ static void attn__softmax_worker(attn__share *share)
                 attn__sparse_row(&run->out, &run->in, r, run->power);
 }
 
+ATTN__NOINLINE void attn__softmax_on_stack(attn__share *share)
+{
+    double buffer[ATTN__CHUNK]; /* of either real type */
+    attn__softmax_work(share, buffer);
+}
+
+static void attn__softmax_worker(attn__share *share)
+{
+    const attn__softmax_run *run = (const attn__softmax_run *)share->arg;
+    if (run->on_stack)
+        attn__softmax_on_stack(share);
+    else
+        attn__softmax_work(share, run->buffers ? run->buffers + share->index * ATTN__CHUNK * sizeof(double) : NULL);
+}
+
+/* The scratch that a softmax has use for: if it must convert. */
+static size_t attn__softmax_bytes(const attn_mat *out, const attn_mat *in, const attn_ctx *ctx)
+{
+    attn_dtype real = attn__real(in->dtype);
+    int direct = out->dtype == real && in->dtype == real && out->col_stride == 1 && in->col_stride == 1;
+    return direct ? 0 : attn__ctx_workers(ctx, SIZE_MAX) * ATTN__CHUNK * sizeof(double) + ATTN__ALIGN;
+}
+
 static void attn__softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx)
 {
-    attn__softmax_run run = {*out, *in, attn__ctx_kernels(ctx, attn__real(in->dtype)), 0, power};
+    attn__softmax_run run = {*out, *in, attn__ctx_kernels(ctx, attn__real(in->dtype)), 0, power, NULL, 0};
+    size_t bytes = attn__softmax_bytes(out, in, ctx);
     if (out->rows == 0 || out->cols == 0)
         return;
     ATTN_ASSERT(run.kern);
     run.rows = attn__max(1, ATTN__SOFTMAX_ELEMENTS / out->cols);
+    if (bytes > 0 && ctx && ctx->scratch && ctx->scratch_size >= bytes)
+        run.buffers = attn__align(ctx->scratch);
+    run.on_stack = bytes > 0 && !run.buffers;
     attn__spread(ctx, ATTN__WORKERS, attn__blocks(out->rows, run.rows), attn__softmax_worker, &run);
 }
 
@@ -4446,7 +4466,7 @@ static attn_status attn__checked_softmax(const attn_mat *out, const attn_mat *in
     attn__check_views(&c);
     attn__require_ctx(&c);
     if (attn__is_dry(&c))
-        attn__tell(&t, &c, attn__ctx_kernels(ctx, attn__real(in->dtype)), 0);
+        attn__tell(&t, &c, attn__ctx_kernels(ctx, attn__real(in->dtype)), attn__softmax_bytes(out, in, ctx));
     else if (c.status == ATTN_OK)
         attn__softmax(out, in, power, ctx);
     return attn__check_end(&c);
@@ -4481,7 +4501,7 @@ static size_t attn__load_below(const attn__kernels *wide, double *x, const attn_
     return n;
 }
 
-static void attn__sparse_row(const attn_mat *out, const attn_mat *in, size_t r, int power)
+ATTN__NOINLINE void attn__sparse_row(const attn_mat *out, const attn_mat *in, size_t r, int power)
 {
     const attn__kernels *wide = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
     double x[ATTN__CHUNK], max, t = -1, last, sum, lost, slope, rest, above;
@@ -4811,6 +4831,8 @@ typedef struct attn__plan {
     size_t state_bytes;         /* each of so many, */
     size_t state_out;           /* so many of these for out */
     char *scratch;
+    void *own; /* what is allocated; */
+    int runs;  /* attn__plan_ready */
 } attn__plan;
 
 /* -- a query block, and the memory for it -- */
@@ -4851,7 +4873,9 @@ typedef struct attn__shared { /* what the blocks of a unit use one after another
     size_t least_key;           /* of all blocks of the unit */
     char *scores, *bias, *mask; /* of a tile */
     char *copied_rows;          /* few rows: a copy of rows of k or v */
+    char *lanes;                /* attn__few.lanes */
     char *scales;               /* of a tile's rows of k or v, in I8 */
+    uint64_t *hidden;           /* keys of a tile, where that matters: a bit for each row that does not see one */
     const char **at, **next;    /* few rows: where the rows of a tile are, and those that will be read next; */
     uint16_t *numbers;          /* and the numbers of listed keys */
     char *row;                  /* one row's scores, for score_mod */
@@ -4895,7 +4919,7 @@ typedef struct attn__block {
 } attn__block;
 
 typedef struct attn__worker { /* the blocks of a unit, and what they share */
-    attn__block blocks[ATTN__UNIT_BLOCKS];
+    attn__block *blocks;
     attn__shared shared;
 } attn__worker;
 
@@ -5562,10 +5586,11 @@ static void attn__few_rows(const attn__block *block, attn__few *few, const attn_
     size_t n;
     few->keys = block->tile.keys;
     few->at = few->next = NULL;
-    few->added = few->lanes = NULL;
+    few->added = NULL;
     few->ahead = few->next_apart = 0;
     few->next_bytes = 0;
     few->part = 0;
+    few->lanes = shared->lanes;
     few->row = attn__run_rows(shared->run, t, block->at.kv_head);
     if (shared->runs > 1) {
         attn__point_at(block, shared->at, t, 0);
@@ -6258,25 +6283,25 @@ static int attn__multiply_values(const attn__block *block, int clean)
 }
 
 /* Which keys of the tile are hidden from which rows, by its scores: a weight or gradient that is 0 does not tell. */
-static void attn__find_hidden(const attn__block *block, unsigned char hidden[][ATTN__BLOCK_ROWS])
+static void attn__find_hidden(const attn__block *block, uint64_t *hidden)
 {
     const attn__tile *tile = &block->tile;
     size_t row, j;
     double score;
     for (j = 0; j < tile->keys; j++)
-        for (row = 0; row < block->at.count; row++) {
+        for (row = hidden[j] = 0; row < block->at.count; row++) {
             score = attn__get_real(block->plan, tile->scores, j * tile->layout.element + row * tile->layout.query);
-            hidden[j][row] = attn__bits(score) == attn__bits(attn__minus_infinity());
+            hidden[j] |= (uint64_t)(attn__bits(score) == attn__bits(attn__minus_infinity())) << row;
         }
 }
 
 /* The scores of the tile once more, which tell a hidden key (-infinity) from a visible one whose weight has become 0;
    then the weights again: the state knows the maximum over the tile by now, so that softmax gives the same ones. */
-static void attn__recompute_weights(attn__block *block, unsigned char hidden[][ATTN__BLOCK_ROWS])
+static void attn__recompute_weights(attn__block *block, uint64_t *hidden)
 {
     const attn__plan *plan = block->plan;
     const attn__tile *tile = &block->tile;
-    double max[ATTN__BLOCK_ROWS], sum[ATTN__BLOCK_ROWS]; /* of either real type */
+    double max[ATTN__BLOCK_ROWS / 2], sum[ATTN__BLOCK_ROWS / 2]; /* half as many as of floats */
     unsigned char nan[ATTN__BLOCK_ROWS];
     attn__state again = *block->into;
     attn__prepare_tile(block, block->part.from, block->part.to);
@@ -6301,7 +6326,7 @@ static void attn__add_product(const attn__plan *plan, void *sum, const void *wei
 /* What is left out of products with the tile's rows of t, as 0: sums += weights x for those numbers x (in I8, their
    scales) that are NaN or infinite, and those rows of the block that see their key. */
 ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_tensor *t, const float *scales, char *sums,
-                                        attn__layout to, const void *weights, unsigned char hidden[][ATTN__BLOCK_ROWS])
+                                        attn__layout to, const void *weights, uint64_t *hidden)
 {
     const attn__plan *plan = block->plan;
     const attn__layout of = block->tile.layout;
@@ -6315,7 +6340,7 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_ten
                     x *= (double)scales[attn__scale_at(&plan->source, t->heads, item, h, key)];
                 for (r = 0; r < queries && !attn__is_finite(x); r++) {
                     row = g * queries + r;
-                    if (!hidden[n][row])
+                    if (!(hidden[n] >> row & 1))
                         attn__add_product(plan, attn__real_at(plan, sums, d * to.element + row * to.query),
                                           attn__real_at(plan, weights, n * of.element + row * of.query), x);
                 }
@@ -6324,7 +6349,7 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_ten
 
 ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
 {
-    unsigned char hidden[ATTN__FEW_KEYS][ATTN__BLOCK_ROWS];
+    uint64_t *hidden = block->shared->hidden;
     attn__recompute_weights(block, hidden);
     attn__add_nonfinite(block, &block->plan->call.v, block->plan->source.v_scales, (char *)block->into->out,
                         block->into->layout, block->tile.scores, hidden);
@@ -6785,7 +6810,7 @@ static int attn__is_interleaved(const attn_tensor *t) /* rows of several heads l
 static void attn__carve_state(attn__arena *arena, const attn__plan *plan, attn__state *state)
 {
     const size_t reals = plan->column * plan->call.kern->size;
-    char *at = (char *)attn__carve(arena, plan->state_out + 3 * reals, 1);
+    char *at = (char *)attn__put(arena, plan->state_out + 3 * reals);
     if (!at)
         return;
     state->out = at;
@@ -6810,40 +6835,44 @@ static void attn__carve_worker(attn__arena *arena, const attn__plan *plan, attn_
     const size_t scores = attn__whole(many * tile * size, ATTN__ALIGN);
     const size_t few_scores = attn__whole(few * attn__few_step(plan) * size, ATTN__ALIGN);
     const int k_lies = s->k_direct && !s->scattered && (!s->full_rows || attn__is_packed(&call->k));
-    size_t i;
-    shared->scores = (char *)attn__carve(arena,
-                                         attn__max(scores + (many > 0 ? tile * call->v.dim * size : 0),
-                                                   few_scores + (few > 0 ? ATTN__FEW_CHAIN * dims * size : 0)),
-                                         1);
+    attn__block none;
+    size_t i, blocks;
+    shared->scores = (char *)attn__put(arena, attn__max(scores + (many > 0 ? tile * call->v.dim * size : 0),
+                                                        few_scores + (few > 0 ? ATTN__FEW_CHAIN * dims * size : 0)));
     shared->v.rows = shared->copied_rows = NULL;
     if (shared->scores) {
         shared->v.rows = shared->scores + scores;
         shared->copied_rows = shared->scores + few_scores;
     }
-    shared->run = (attn__run *)attn__carve(arena, s->scattered ? keys : 1, sizeof(attn__run));
-    shared->next = (const char **)attn__carve(arena, s->holds_next ? keys : 0, sizeof(char *));
-    shared->k.rows = (char *)attn__carve(arena, many > 0 && !k_lies ? tile * size : 0, call->q.dim);
+    shared->run = (attn__run *)attn__put(arena, (s->scattered ? keys : 1) * sizeof(attn__run));
+    shared->lanes = (char *)attn__put(arena, (few > 0 ? (attn__min(few, ATTN__DOT_MOST) + 1) * kern->dot_keys : 0) *
+                                                 (kern->lanes * size));
+    shared->hidden = (uint64_t *)attn__put(arena, keys * sizeof(uint64_t));
+    shared->next = (const char **)attn__put(arena, (s->holds_next ? keys : 0) * (sizeof(char *)));
+    shared->k.rows = (char *)attn__put(arena, (many > 0 && !k_lies ? tile * size : 0) * call->q.dim);
     shared->bias = shared->mask = shared->row = shared->before = shared->capped = shared->scales = NULL;
     shared->at = NULL;
     shared->numbers = NULL;
     if (call->has_options || s->scattered) {
         const int scales = plan->source.k_scales || plan->source.v_scales;
-        shared->bias = (char *)attn__carve(arena, call->edits & ATTN__EDIT_BIAS ? attn__max(scores, few_scores) : 0, 1);
-        shared->mask = (char *)attn__carve(arena, s->hides ? attn__blocks(keys, 64) * 8 : 0, plan->column);
-        shared->row = (char *)attn__carve(arena, o->score_mod ? keys : 0, size);
-        shared->scales = (char *)attn__carve(arena, scales ? keys + kern->lanes : 0, size);
-        shared->at = (const char **)attn__carve(arena, s->scattered ? keys : 0, sizeof(char *));
+        shared->bias = (char *)attn__put(arena, call->edits & ATTN__EDIT_BIAS ? attn__max(scores, few_scores) : 0);
+        shared->mask = (char *)attn__put(arena, (s->hides ? attn__blocks(keys, 64) * 8 : 0) * plan->column);
+        shared->row = (char *)attn__put(arena, (o->score_mod ? keys : 0) * size);
+        shared->scales = (char *)attn__put(arena, (scales ? keys + kern->lanes : 0) * size);
+        shared->at = (const char **)attn__put(arena, (s->scattered ? keys : 0) * (sizeof(char *)));
         shared->numbers =
-            (uint16_t *)attn__carve(arena, few > 0 && attn__leaves_out(plan) ? keys : 0, sizeof(uint16_t));
+            (uint16_t *)attn__put(arena, (few > 0 && attn__leaves_out(plan) ? keys : 0) * sizeof(uint16_t));
     }
-    for (i = 0; i < (s->full_rows ? ATTN__UNIT_BLOCKS : 1); i++) {
-        attn__block *block = &worker->blocks[i];
-        block->rows = (attn__row *)attn__carve(arena, plan->column, sizeof(attn__row));
-        block->mask_cache = (unsigned char *)attn__carve(arena, s->mask_tiles > 0 ? ATTN__MASK_CACHE : 0, 1);
-        block->drop_rows = (uint32_t *)attn__carve(arena, attn__drops(o) ? 2 * plan->column : 0, sizeof(uint32_t));
-        block->reals = (char *)attn__carve(arena, ATTN__REALS * plan->column, size);
+    blocks = s->full_rows ? ATTN__UNIT_BLOCKS : 1;
+    worker->blocks = (attn__block *)attn__put(arena, blocks * sizeof none);
+    for (i = 0; i < blocks; i++) {
+        attn__block *block = worker->blocks ? &worker->blocks[i] : &none;
+        block->rows = (attn__row *)attn__put(arena, plan->column * sizeof(attn__row));
+        block->mask_cache = (unsigned char *)attn__put(arena, s->mask_tiles > 0 ? ATTN__MASK_CACHE : 0);
+        block->drop_rows = (uint32_t *)attn__put(arena, (attn__drops(o) ? 2 * plan->column : 0) * sizeof(uint32_t));
+        block->reals = (char *)attn__put(arena, (ATTN__REALS * plan->column) * size);
         block->queries =
-            (char *)attn__carve(arena, attn__max(many * attn__query_terms(plan), few * attn__query_room(plan)), size);
+            (char *)attn__put(arena, attn__max(many * attn__query_terms(plan), few * attn__query_room(plan)) * size);
         attn__carve_state(arena, plan, &block->state);
         attn__carve_state(arena, plan, &block->split);
     }
@@ -6862,6 +6891,7 @@ static void attn__measure_plan(attn__plan *plan)
     const size_t keys = attn__max(s->tile_keys, s->few_keys);
     attn__arena worker_arena = {NULL, 0}, state_arena = {NULL, 0}, arena = {NULL, 0};
     attn__worker worker;
+    attn__state state;
     size_t most;
     plan->column = attn__whole(attn__max(s->many_rows, s->few_rows), call->kern->lanes);
     plan->bytes = SIZE_MAX;
@@ -6872,7 +6902,7 @@ static void attn__measure_plan(attn__plan *plan)
                                 s->few_rows * attn__whole(call->v.dim, call->kern->lanes)) *
                       call->kern->size;
     attn__carve_worker(&worker_arena, plan, &worker);
-    attn__carve_state(&state_arena, plan, &worker.blocks->state);
+    attn__carve_state(&state_arena, plan, &state);
     plan->worker_bytes = worker_arena.used;
     plan->state_bytes = state_arena.used;
     arena.used = s->workers > 0 ? ATTN__ALIGN : 0; /* to align what the caller gives */
@@ -7512,31 +7542,17 @@ static void attn__plan_resolve(attn__plan *plan, attn__check *check)
     attn__require_ctx(check);
 }
 
-static void attn__plan_sdpa(attn__plan *plan, attn__check *check, const attn_ctx *ctx) /* begun */
-{
-    static const attn__argument attn__arguments[] = {
-        {"out", ATTN__OUT, offsetof(attn__call, out), ATTN__SHAPE4(B, H, Lq, Dv)},
-        {"q", ATTN__IN, offsetof(attn__call, q), ATTN__SHAPE4(B, H, Lq, D)},
-        {"k", ATTN__IN, offsetof(attn__call, k), ATTN__SHAPE4(B, Hkv, Lk, D)},
-        {"v", ATTN__IN, offsetof(attn__call, v), ATTN__SHAPE4(B, Hkv, Lk, Dv)}};
-    attn__check_begin(check, ctx);
-    attn__list(check, attn__arguments, 4, &plan->call, NULL, 0);
-    attn__list_options(check, plan);
-    attn__check_views(check);
-    attn__require_inputs(check, &plan->call);
-    attn__plan_resolve(plan, check);
-}
-
 /* The scratch of a checked call, aligned: the caller's, or memory that becomes *own, for attn__release. NULL if there
    is a fault, or too little memory, which is one from then on. */
-static char *attn__borrow(attn__check *check, void *given, size_t size, size_t bytes, void **own)
+static char *attn__borrow(attn__check *check, const attn_ctx *ctx, size_t bytes, void **own)
 {
-    void *scratch = NULL;
+    void *scratch = NULL, *given = ctx ? ctx->scratch : NULL;
+    size_t size = given ? ctx->scratch_size : 0;
     *own = NULL;
     if (check->status == ATTN_OK && (!given || size >= bytes))
         scratch = given ? given : (*own = attn__allocate(bytes));
     if (!scratch)
-        attn__blame(check, ATTN_ERR_NOMEM, "ctx.scratch", given ? size : 0, " bytes, where it takes ", bytes, "");
+        attn__blame(check, ATTN_ERR_NOMEM, "ctx.scratch", size, " bytes, where it takes ", bytes, "");
     return scratch ? attn__align(scratch) : NULL;
 }
 
@@ -7549,42 +7565,68 @@ static void attn__plan_fit(attn__plan *plan, const attn__check *check)
     attn__plan_schedule(plan);
 }
 
-/* What is planned, unless there is a fault: in the caller's scratch, on the stack, or in memory of its own; or only
-   what is to be said of it, and that it takes so many bytes. */
-static attn_status attn__plan_run(attn__plan *plan, attn__check *check, size_t bytes)
+/* Ends the checks of a plan: a dry run is told what there is to tell, else memory is found. plan->runs, if that is to
+   follow: here the stack is that of checks. */
+static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t bytes)
 {
-    char stack[ATTN__STACK];
     const attn_ctx *ctx = &plan->call.ctx;
-    void *own = NULL;
     attn__text t;
+    plan->scratch = NULL;
+    plan->own = NULL;
+    plan->runs = check->status == ATTN_OK && plan->schedule.workers > 0 && !ctx->dry_run;
     if (check->status == ATTN_OK && plan->schedule.workers > 0)
         attn__plan_fit(plan, check);
-    if (ctx->dry_run) {
-        if (attn__tell(&t, check, plan->call.kern, bytes))
-            attn__say_plan(&t, plan);
-        return attn__check_end(check);
+    if (ctx->dry_run && attn__tell(&t, check, plan->call.kern, bytes))
+        attn__say_plan(&t, plan);
+    if (plan->runs && (ctx->scratch || plan->bytes > ATTN__STACK)) {
+        plan->scratch = attn__borrow(check, ctx, plan->bytes, &plan->own);
+        plan->runs = plan->scratch != NULL;
     }
-    if (check->status != ATTN_OK || plan->schedule.workers == 0)
-        return attn__check_end(check);
-    if (!ctx->scratch && plan->bytes <= sizeof stack)
-        plan->scratch = attn__align(stack);
-    else
-        plan->scratch = attn__borrow(check, ctx->scratch, ctx->scratch_size, plan->bytes, &own);
-    if (plan->scratch)
-        attn__plan_execute(plan);
-    plan->scratch = NULL; /* the stack ends here */
-    attn__release(own);
     return attn__check_end(check);
+}
+
+ATTN__NOINLINE void attn__plan_on_stack(attn__plan *plan)
+{
+    char stack[ATTN__STACK];
+    plan->scratch = attn__align(stack);
+    attn__plan_execute(plan);
+    plan->scratch = NULL; /* the stack ends here */
+}
+
+static attn_status attn__plan_run(attn__plan *plan, attn_status status)
+{
+    if (plan->runs && plan->scratch)
+        attn__plan_execute(plan);
+    else if (plan->runs)
+        attn__plan_on_stack(plan);
+    if (plan->runs)
+        attn__release(plan->own);
+    return status;
+}
+
+ATTN__NOINLINE attn_status attn__sdpa_ready(attn__plan *plan, const attn_ctx *ctx) /* begun */
+{
+    static const attn__argument attn__arguments[] = {
+        {"out", ATTN__OUT, offsetof(attn__call, out), ATTN__SHAPE4(B, H, Lq, Dv)},
+        {"q", ATTN__IN, offsetof(attn__call, q), ATTN__SHAPE4(B, H, Lq, D)},
+        {"k", ATTN__IN, offsetof(attn__call, k), ATTN__SHAPE4(B, Hkv, Lk, D)},
+        {"v", ATTN__IN, offsetof(attn__call, v), ATTN__SHAPE4(B, Hkv, Lk, Dv)}};
+    attn__check check;
+    attn__check_begin(&check, ctx);
+    attn__list(&check, attn__arguments, 4, &plan->call, NULL, 0);
+    attn__list_options(&check, plan);
+    attn__check_views(&check);
+    attn__require_inputs(&check, &plan->call);
+    attn__plan_resolve(plan, &check);
+    return attn__plan_ready(plan, &check, plan->bytes);
 }
 
 ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
                                const attn_ctx *ctx)
 {
     attn__plan plan;
-    attn__check check;
     attn__plan_begin(&plan, &out, &q, &k, &v, opts, ctx);
-    attn__plan_sdpa(&plan, &check, ctx);
-    return attn__plan_run(&plan, &check, plan.bytes);
+    return attn__plan_run(&plan, attn__sdpa_ready(&plan, ctx));
 }
 
 /* -- merge --
@@ -7592,7 +7634,7 @@ ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, at
    out = (e^lse out + e^lse_b out_b) / (e^lse + e^lse_b), lse = log of that sum, row by row. All of it is computed in
    double, whatever the types, and rounded once: two results of opposite signs may leave little of each other. */
 
-#define ATTN__MERGE_COPY 8 /* so many rows are copied together where they do not lie as the kernel wants them */
+#define ATTN__MERGE_COPY 2 /* so many rows are copied together where they do not lie as the kernel wants them */
 
 typedef struct attn__merge_run {
     attn_tensor out, lse, out_b, lse_b;
@@ -7636,7 +7678,8 @@ static void attn__merge_head_rows(const attn__merge_run *run, const attn__merge_
 {
     const attn_tensor *t[2];
     const attn__kernels *kern = run->kern;
-    double copy[2][ATTN__MERGE_COPY * ATTN__BUFFER]; /* of either real type */
+    double copy[2][ATTN__MERGE_COPY * ATTN__BUFFER]; /* of twice as many floats */
+    const size_t most = ATTN__MERGE_COPY * sizeof(double) / kern->size;
     size_t r0, c0, high, wide, k;
     int direct = sides == ATTN__BOTH;
     t[0] = &run->out;
@@ -7649,7 +7692,7 @@ static void attn__merge_head_rows(const attn__merge_run *run, const attn__merge_
     if (direct || sides == ATTN__FIRST_SIDE)
         return;
     for (r0 = 0; r0 < n; r0 += high)
-        for (c0 = 0, high = attn__min(n - r0, ATTN__MERGE_COPY); c0 < t[0]->dim; c0 += wide) {
+        for (c0 = 0, high = attn__min(n - r0, most); c0 < t[0]->dim; c0 += wide) {
             wide = attn__min(t[0]->dim - c0, ATTN__BUFFER);
             if (sides == ATTN__NEITHER)
                 ATTN__MEMSET(copy[0], 0, sizeof copy[0]);
@@ -7703,28 +7746,35 @@ static void attn__merge_worker(attn__share *share)
     }
 }
 
-ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
-                                    const attn_ctx *ctx)
+ATTN__NOINLINE attn_status attn__merge_ready(const attn_tensor *out, const attn_tensor *lse, const attn_tensor *out_b,
+                                             const attn_tensor *lse_b, const attn_ctx *ctx)
 {
     static const attn__argument attn__arguments[] = {
         {"out", ATTN__OUT, 0, ATTN__SHAPE4(B, H, L, Dv)},
         {"lse", ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, 1)},
         {"out_b", ATTN__LATE, 0, ATTN__SHAPE4(B, H, L, Dv)},
         {"lse_b", ATTN__LATE | ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, 1)}};
-    const void *const each[] = {&out, &lse, &out_b, &lse_b};
+    const void *const each[] = {out, lse, out_b, lse_b};
     attn__text t;
     attn__check check;
-    attn__merge_run run;
-    size_t workers;
     attn__check_begin(&check, ctx);
     attn__list(&check, attn__arguments, 4, NULL, each, 0);
     attn__list_ctx(&check);
     attn__check_views(&check);
     attn__require_ctx(&check);
     if (attn__is_dry(&check))
-        attn__tell(&t, &check, attn__ctx_kernels(ctx, attn__real(out.dtype)), 0);
-    if (check.status != ATTN_OK || attn__is_dry(&check))
-        return attn__check_end(&check);
+        attn__tell(&t, &check, attn__ctx_kernels(ctx, attn__real(out->dtype)), 0);
+    return attn__check_end(&check);
+}
+
+ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
+                                    const attn_ctx *ctx)
+{
+    attn_status status = attn__merge_ready(&out, &lse, &out_b, &lse_b, ctx);
+    attn__merge_run run;
+    size_t workers;
+    if (status != ATTN_OK || (ctx && ctx->dry_run))
+        return status;
     run.out = out;
     run.lse = lse;
     run.out_b = out_b;
@@ -7799,6 +7849,7 @@ ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t H
         {NULL, ATTN__BYTES | ATTN__OUT | ATTN__OPTIONAL, 0, ATTN__SHAPE1(M)}};
     const void *const each[] = {cache, storage};
     attn_kv_cache made = ATTN__ZERO;
+    const attn_ctx memory = {{NULL, NULL, 0}, storage, size, ATTN_ISA_BEST, NULL, 0, NULL};
     size_t bytes = 0;
     char *base;
     attn__check c;
@@ -7809,7 +7860,7 @@ ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t H
     attn__check_views(&c);
     attn__fault(&c, attn_kv_cache_size(&bytes, B, Hkv, capacity, D, Dv, dtype, ring), 0, NULL);
     attn__require(&c, storage || size == 0, ATTN_ERR_NULL, NULL);
-    base = attn__borrow(&c, storage, size, bytes, &made.own);
+    base = attn__borrow(&c, &memory, bytes, &made.own);
     if (!base)
         return c.status;
     attn__carve_cache(&made, base, B, Hkv, capacity, D, Dv, dtype);
@@ -8328,14 +8379,13 @@ static void attn__set_dim(attn_tensor *t, size_t dim)
     t->dim = t->data ? dim : t->dim;
 }
 
-static attn_status attn__attend_stored(const attn__stored *s, const attn_tensor *out, const attn_tensor *q,
-                                       const attn_opts *opts, const attn_ctx *ctx)
+ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stored *s, const attn_tensor *out,
+                                              const attn_tensor *q, const attn_opts *opts, const attn_ctx *ctx)
 {
     static const attn__argument attn__arguments[] = {{"out", ATTN__OUT, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
                                                      {"q", ATTN__IN, 0, ATTN__SHAPE4(B, H, Lq, D)}};
     const void *const each[] = {out, q};
-    attn__plan plan;
-    attn_opts *o = &plan.call.opts;
+    attn_opts *o = &plan->call.opts;
     attn__check c;
     size_t b, longest = 0, bytes;
     int known;
@@ -8350,15 +8400,15 @@ static attn_status attn__attend_stored(const attn__stored *s, const attn_tensor 
                     " fit");
 
     /* what is attended: the tokens so far */
-    attn__plan_begin(&plan, out, q, s->k, s->v, opts, ctx);
-    plan.source = attn__source_of(s);
-    plan.call.k.batch = plan.call.v.batch = q->batch; /* pages aside, keys are those of the items */
-    o->kv_lens = NULL;                                /* refused below */
+    attn__plan_begin(plan, out, q, s->k, s->v, opts, ctx);
+    plan->source = attn__source_of(s);
+    plan->call.k.batch = plan->call.v.batch = q->batch; /* pages aside, keys are those of the items */
+    o->kv_lens = NULL;                                  /* refused below */
     o->sequences = 0;
     known = attn__require_tokens(&c, s, q); /* else there is a fault already, and Lk is not known */
     for (b = 0; known && b < s->batch; b++)
         longest = attn__max(longest, s->lens[b]);
-    plan.call.k.len = plan.call.v.len = longest;
+    plan->call.k.len = plan->call.v.len = longest;
     attn__bind(&c, ATTN__L_Lk, longest);
     if (!known || (longest < o->mask.dim && o->mask.dim == s->room))
         attn__set_dim(&o->mask, longest);
@@ -8368,40 +8418,42 @@ static attn_status attn__attend_stored(const attn__stored *s, const attn_tensor 
         attn__set_dim(&o->weights, longest);
         attn__set_dim(&o->scores, longest);
     }
-    attn__list_options(&c, &plan);
-    plan.call.has_options = 1;
+    attn__list_options(&c, plan);
+    plan->call.has_options = 1;
     o->kv_lens = known ? s->lens : NULL;
     attn__check_views(&c);
-    attn__require_inputs(&c, &plan.call);
+    attn__require_inputs(&c, &plan->call);
     attn__require(&c, !opts || !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
     attn__require(&c, !opts || !attn__drops(opts), ATTN_ERR_VALUE, "opts.dropout");
     attn__require(&c, !opts || opts->sequences == 0, ATTN_ERR_VALUE, "opts.sequences");
-    attn__plan_resolve(&plan, &c);
+    attn__plan_resolve(plan, &c);
     if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE))
-        attn__require(&c, !attn__sees_missing(&plan), ATTN_ERR_VALUE, s->gone_name);
-    bytes = plan.bytes;
+        attn__require(&c, !attn__sees_missing(plan), ATTN_ERR_VALUE, s->gone_name);
+    bytes = plan->bytes;
     if (attn__is_dry(&c) && c.status == ATTN_OK) { /* what it takes when there are as many keys as there may ever be */
-        plan.call.k.len = s->ring ? (size_t)PTRDIFF_MAX : s->room;
-        attn__require(&c, attn__plan_schedule(&plan), ATTN_ERR_OVERFLOW, "q");
-        bytes = plan.bytes;
-        plan.call.k.len = longest;
-        attn__plan_schedule(&plan);
+        plan->call.k.len = s->ring ? (size_t)PTRDIFF_MAX : s->room;
+        attn__require(&c, attn__plan_schedule(plan), ATTN_ERR_OVERFLOW, "q");
+        bytes = plan->bytes;
+        plan->call.k.len = longest;
+        attn__plan_schedule(plan);
     }
-    return attn__plan_run(&plan, &c, bytes);
+    return attn__plan_ready(plan, &c, bytes);
 }
 
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                           const attn_opts *opts, const attn_ctx *ctx)
 {
     const attn__stored s = attn__of_cache(cache);
-    return attn__attend_stored(&s, &out, &q, opts, ctx);
+    attn__plan plan;
+    return attn__plan_run(&plan, attn__stored_ready(&plan, &s, &out, &q, opts, ctx));
 }
 
 ATTN_API attn_status attn_kv_pages_attend(attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
                                           const attn_opts *opts, const attn_ctx *ctx)
 {
     const attn__stored s = attn__of_pages(pages);
-    return attn__attend_stored(&s, &out, &q, opts, ctx);
+    attn__plan plan;
+    return attn__plan_run(&plan, attn__stored_ready(&plan, &s, &out, &q, opts, ctx));
 }
 
 /* -- positions -- */
@@ -8976,7 +9028,8 @@ static size_t attn__projections_bytes(const attn__mha *mha)
 static int attn__carve_rest(attn__mha *mha, attn__arena *arena)
 {
     mha->ctx = mha->plan.call.ctx;
-    mha->ctx.scratch = mha->plan.scratch = (char *)attn__carve(arena, mha->rest_bytes, 1);
+    mha->rest_bytes = attn__max(mha->rest_bytes, attn__ctx_workers(&mha->ctx, SIZE_MAX) * ATTN__STACK); /* no product */
+    mha->ctx.scratch = mha->plan.scratch = (char *)attn__carve(arena, mha->rest_bytes, 1); /* needs the stack */
     mha->ctx.scratch_size = mha->rest_bytes;
     attn__carve(arena, 1, ATTN__ALIGN); /* to align what the caller gives */
     mha->bytes = arena->used;
@@ -9069,30 +9122,45 @@ static void attn__mha_attend(attn__mha *mha) /* as far as the heads' out */
     attn__plan_execute(&mha->plan);
 }
 
+/* Plans a layer and, if it is to run, once more in memory that it shares with its arrays: *ready, else NULL. So it is
+   not on the stack of what runs. */
+ATTN__NOINLINE attn_status attn__mha_ready(attn__mha **ready, void **own, const attn_tensor *out, const attn_tensor *q,
+                                           const attn_tensor *k, const attn_tensor *v, const attn_mha_weights *weights,
+                                           const attn_opts *opts, const attn_ctx *ctx)
+{
+    const size_t self = attn__whole(sizeof **ready, ATTN__ALIGN);
+    attn__mha mha;
+    attn__text t;
+    attn__check c;
+    *ready = NULL;
+    *own = NULL;
+    attn__mha_plan(&mha, &c, out, q, k, v, weights, opts, ctx);
+    if (!attn__is_dry(&c)) {
+        *ready = (attn__mha *)(void *)attn__borrow(&c, ctx, self + mha.bytes, own);
+        if (*ready) {
+            attn__mha_plan(*ready, &c, out, q, k, v, weights, opts, ctx);
+            attn__carve_mha(*ready, (char *)*ready + self);
+        }
+    } else if (attn__tell(&t, &c, mha.plan.call.kern, self + mha.bytes)) {
+        attn__say_plan(&t, &mha.plan);
+    }
+    return attn__check_end(&c);
+}
+
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                               const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn__mha mha;
-    const attn__projection *last = &mha.p[3];
-    char *scratch;
+    attn__mha *mha;
     void *own;
-    attn__text t;
-    attn__check c;
-    attn__mha_plan(&mha, &c, &out, &q, &k, &v, weights, opts, ctx);
-    if (attn__is_dry(&c)) {
-        if (attn__tell(&t, &c, mha.plan.call.kern, mha.bytes))
-            attn__say_plan(&t, &mha.plan);
-        return attn__check_end(&c);
-    }
-    scratch = attn__borrow(&c, mha.plan.call.ctx.scratch, mha.plan.call.ctx.scratch_size, mha.bytes, &own);
-    if (scratch) {
-        attn__carve_mha(&mha, scratch);
-        attn__mha_attend(&mha);
-        attn__mean_weights(&mha);
-        attn__project(&mha, last->x, last->heads, last->w, last->bias, last->lens, 0);
+    attn_status status = attn__mha_ready(&mha, &own, &out, &q, &k, &v, weights, opts, ctx);
+    if (mha) {
+        const attn__projection *last = &mha->p[3];
+        attn__mha_attend(mha);
+        attn__mean_weights(mha);
+        attn__project(mha, last->x, last->heads, last->w, last->bias, last->lens, 0);
     }
     attn__release(own);
-    return attn__check_end(&c);
+    return status;
 }
 
 /* ==== 8. backward ================================================================================================
@@ -9136,18 +9204,20 @@ ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, att
 
 /* A gradient, mostly summed tile by tile. */
 typedef struct attn__sum {
-    attn_tensor at;  /* where: in the caller's tensor, or in scratch; absent: not wanted */
-    attn_tensor out; /* what those in scratch are rounded to, or added up over the dimensions that are 1 here */
+    attn_tensor at; /* where: in the caller's tensor, or in scratch; absent: not wanted */
+    const attn_tensor
+        *out; /* NULL, or what those in scratch are rounded to, or added up to where its dimensions are 1 */
     size_t cleared, finished; /* heads: of at that begin with 0, of out */
 } attn__sum;
 
 enum attn__sum_of { ATTN__DQ, ATTN__DK, ATTN__DV, ATTN__DBIAS, ATTN__DDISTANCES, ATTN__DSLOPES, ATTN__SUMS };
 
 typedef struct attn__backward {
-    attn__plan plan;           /* the tensors and options, and what section 6 needs to know about tiles */
+    attn__plan *plan; /* the tensors and options, and what section 6 needs to know about tiles */
     attn_grads grads;
     attn_tensor dout, lse;
     attn__sum sums[ATTN__SUMS];
+    attn_tensor distances, slopes; /* the outputs of two of them */
     size_t places;      /* of tiles in a bias that heads or items share, but no rows or keys; else 0 */
     int summing_places; /* the phase in hand is that of these: see attn__sum_place */
     int modified;                          /* dS goes through score_mod_grad, or is needed before scale */
@@ -9177,7 +9247,6 @@ typedef struct attn__backward_worker {
     attn__range keys;             /* of the chunk, those that are valid; */
     int loaded;                   /* their K and V are in cache */
     int k_nonfinite, q_nonfinite, dout_nonfinite; /* among them are NaNs or infinities: */
-    unsigned char (*hidden)[ATTN__BLOCK_ROWS];    /* then, and for score_mod, keys of the tile */
 } attn__backward_worker;
 
 /* -- a chunk: its rows of K and V, its sums -- */
@@ -9188,7 +9257,7 @@ static attn_mat attn__chunk_rows(const attn__backward_worker *worker, const attn
     const attn__range *keys = &worker->keys;
     const attn__place *at = &worker->block.at;
     size_t item, row,
-        n = attn__find_rows(&worker->run->plan.source, at->b, keys->from, keys->to - keys->from, &item, &row);
+        n = attn__find_rows(&worker->run->plan->source, at->b, keys->from, keys->to - keys->from, &item, &row);
     return attn__head_part(t, item, at->kv_head, row, n, 0);
 }
 
@@ -9196,8 +9265,8 @@ static void attn__fetch_rows(const attn__backward_worker *worker, attn__tile_cac
 {
     const attn_mat rows = attn__chunk_rows(worker, t);
     if (t->dim > 0) /* else there may be no data */
-        worker->run->plan.call.kern->load(cache->rows, t->dim, rows.data, rows.dtype, rows.row_stride, rows.col_stride,
-                                          rows.rows, rows.cols);
+        worker->run->plan->call.kern->load(cache->rows, t->dim, rows.data, rows.dtype, rows.row_stride, rows.col_stride,
+                                           rows.rows, rows.cols);
     cache->head = worker->block.at.kv_head;
     cache->held = worker->keys;
 }
@@ -9206,7 +9275,7 @@ static void attn__fetch_rows(const attn__backward_worker *worker, attn__tile_cac
    */
 static void attn__move_sums(const attn__backward_worker *worker, char *tiles, const attn_tensor *t, int store)
 {
-    const attn__kernels *kern = worker->run->plan.call.kern;
+    const attn__kernels *kern = worker->run->plan->call.kern;
     const attn_mat m = attn__chunk_rows(worker, t);
     size_t padded = attn__whole(m.cols, kern->lanes), r, c, high, wide, ld;
     for (r = 0; tiles && r < m.rows; r += kern->rows)
@@ -9226,7 +9295,7 @@ static void attn__move_sums(const attn__backward_worker *worker, char *tiles, co
 static void attn__fetch_chunk(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan.call;
+    const attn__call *call = &w->plan->call;
     attn__fetch_rows(worker, &worker->shared.k, &call->k);
     attn__fetch_rows(worker, &worker->shared.v, &call->v);
     worker->k_nonfinite = call->kern->nonfinite(worker->shared.k.rows, (ptrdiff_t)call->k.dim,
@@ -9259,7 +9328,7 @@ static int attn__pack_rows(const attn__block *block, char *panels, const attn_te
 static void attn__find_delta(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
-    const attn__plan *plan = &w->plan;
+    const attn__plan *plan = w->plan;
     const attn__block *block = &worker->block;
     const attn__kernels *kern = plan->call.kern;
     size_t lanes = block->tile.lanes, Dv = plan->call.v.dim, row, d, n, h, i;
@@ -9292,19 +9361,19 @@ static void attn__find_delta(attn__backward_worker *worker)
 static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_head, size_t index)
 {
     const attn__backward *w = worker->run;
-    const attn__schedule *s = &w->plan.schedule;
+    const attn__schedule *s = &w->plan->schedule;
     attn__block *block = &worker->block;
     attn__place *at = &block->at;
     size_t head = attn__quotient(index, w->head_blocks), first = (index - head * w->head_blocks) * w->block_rows;
-    attn__begin_item(at, &w->plan, b);
-    at->queries = attn__valid_queries(&w->plan, b);
+    attn__begin_item(at, w->plan, b);
+    at->queries = attn__valid_queries(w->plan, b);
     at->kv_head = kv_head;
     at->heads = 1;
     at->head = kv_head * w->group;
     at->row = head * at->queries + first;
     at->count = first < at->queries ? attn__min(w->block_rows, at->queries - first) : 0;
     block->tile.queries = at->count;
-    block->tile.lanes = attn__whole(at->count, w->plan.call.kern->lanes);
+    block->tile.lanes = attn__whole(at->count, w->plan->call.kern->lanes);
     block->tile.layout = attn__layout_of(block, 0);
     block->split_keys = worker->keys;
     if (s->mask_tiles > 0)
@@ -9337,7 +9406,7 @@ static int attn__sees_chunk(attn__backward_worker *worker)
 ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
-    const attn__plan *plan = &w->plan;
+    const attn__plan *plan = w->plan;
     const attn__block *block = &worker->block;
     const attn__tile *tile = &block->tile;
     size_t row, h, i, j, size = plan->call.kern->size, k0 = tile->first_key;
@@ -9356,7 +9425,7 @@ ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker)
         w->grads.score_mod_grad(plan->call.opts.score_mod_user, grads, before, part.to - part.from, block->at.b, h, i,
                                 k0 + part.from);
         for (j = part.from; j < part.to; j++)
-            if (!worker->hidden[j][row])
+            if (!(worker->shared.hidden[j] >> row & 1))
                 ATTN__MEMCPY(worker->dscores + (j * tile->lanes + row) * size, grads + (j - part.from) * size, size);
     }
 }
@@ -9365,7 +9434,7 @@ ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker)
 static void attn__tile_gradients(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
-    const attn__plan *plan = &w->plan;
+    const attn__plan *plan = w->plan;
     const attn__kernels *kern = plan->call.kern;
     attn__block *block = &worker->block;
     attn__tile *tile = &block->tile;
@@ -9373,7 +9442,7 @@ static void attn__tile_gradients(attn__backward_worker *worker)
     ATTN__ON_TILE();
     attn__score_tile(block, ATTN_STAGE_FINAL, 0);
     if (plan->call.opts.score_mod || worker->k_nonfinite || worker->q_nonfinite || worker->dout_nonfinite)
-        attn__find_hidden(block, worker->hidden);
+        attn__find_hidden(block, worker->shared.hidden);
     attn__tile_rows(block, &v, &plan->call.v, 1);
     if (plan->call.v.dim > 0)
         kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, plan->call.v.dim, 0,
@@ -9400,7 +9469,7 @@ static attn_mat attn__bias_place(const attn__backward *w, size_t b, size_t h, si
 /* place = x, or += x; a tile of reals is added in worker->kept, which is faster than attn__add_to. */
 static void attn__put_sums(attn__backward_worker *worker, const attn_mat *place, const char *x, size_t ld)
 {
-    const attn__kernels *kern = worker->run->plan.call.kern;
+    const attn__kernels *kern = worker->run->plan->call.kern;
     int adds = worker->run->grads.accumulate;
     if (adds && place->dtype != kern->real) {
         attn__add_to(kern, place, x, ld, 1.0);
@@ -9420,7 +9489,7 @@ static void attn__put_sums(attn__backward_worker *worker, const attn_mat *place,
 static void attn__add_biases(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan.call;
+    const attn__call *call = &w->plan->call;
     const attn__kernels *kern = call->kern;
     attn__block *block = &worker->block;
     attn__tile *tile = &block->tile;
@@ -9430,7 +9499,7 @@ static void attn__add_biases(attn__backward_worker *worker)
     size_t b = block->at.b, k0 = tile->first_key, h, i;
     attn__query_of(block, 0, &h, &i);
     if (w->summing_places) {
-        kern->add(attn__real_at(&w->plan, worker->kept, (k0 - worker->keys.from) * w->block_rows),
+        kern->add(attn__real_at(w->plan, worker->kept, (k0 - worker->keys.from) * w->block_rows),
                   (ptrdiff_t)w->block_rows, worker->dscores, tile->lanes, tile->keys, block->at.count, 1.0);
     } else if (bias->data && bias->dim != call->k.len) {
         rows = attn__tensor_at(bias, b, h, i, 0);
@@ -9457,7 +9526,7 @@ static void attn__add_biases(attn__backward_worker *worker)
 ATTN__NOINLINE void attn__add_nonfinite_rows(attn__backward_worker *worker, const attn_tensor *t, char *sums,
                                              const void *weights)
 {
-    const attn__plan *plan = &worker->run->plan;
+    const attn__plan *plan = worker->run->plan;
     const attn__kernels *kern = plan->call.kern;
     const attn__block *block = &worker->block;
     const attn__tile *tile = &block->tile;
@@ -9471,7 +9540,7 @@ ATTN__NOINLINE void attn__add_nonfinite_rows(attn__backward_worker *worker, cons
             for (j = 0; j < tile->keys && !attn__is_finite(x); j++) {
                 at = (j - j % kern->rows) * padded + c * kern->rows;
                 at += j % kern->rows * attn__min(kern->cols, padded - c) + (d - c);
-                if (!worker->hidden[j][row])
+                if (!(worker->shared.hidden[j] >> row & 1))
                     attn__add_product(plan, attn__real_at(plan, sums, at),
                                       attn__real_at(plan, weights, j * tile->lanes + row), x);
             }
@@ -9481,7 +9550,7 @@ ATTN__NOINLINE void attn__add_nonfinite_rows(attn__backward_worker *worker, cons
 /* dq += dS^T K, over the keys of the tile. */
 static void attn__add_queries(attn__backward_worker *worker)
 {
-    const attn__plan *plan = &worker->run->plan;
+    const attn__plan *plan = worker->run->plan;
     const attn__tile *tile = &worker->block.tile;
     size_t D = plan->call.k.dim, n = tile->keys * D * plan->call.kern->size;
     attn__rows k;
@@ -9497,14 +9566,14 @@ static void attn__add_queries(attn__backward_worker *worker)
                           worker->run->ones, NULL);
     if (worker->k_nonfinite)
         attn__add_nonfinite(&worker->block, &plan->call.k, NULL, worker->dq, tile->layout, worker->dscores,
-                            worker->hidden);
+                            worker->shared.hidden);
 }
 
 /* sums += weights rows, over the queries of the block: dk with dS and Q, dv with P and dO. */
 static void attn__add_keys(attn__backward_worker *worker, char *sums, const void *weights, const char *rows,
                            const attn_tensor *t, int nonfinite)
 {
-    const attn__plan *plan = &worker->run->plan;
+    const attn__plan *plan = worker->run->plan;
     const attn__tile *tile = &worker->block.tile;
     size_t padded = attn__whole(t->dim, plan->call.kern->lanes);
     sums = attn__real_at(plan, sums, (tile->first_key - worker->keys.from) * padded);
@@ -9518,7 +9587,7 @@ static void attn__add_keys(attn__backward_worker *worker, char *sums, const void
 static void attn__backward_tile(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan.call;
+    const attn__call *call = &w->plan->call;
     const attn__kernels *kern = call->kern;
     attn__block *block = &worker->block;
     attn__tile_gradients(worker);
@@ -9532,7 +9601,7 @@ static void attn__backward_tile(attn__backward_worker *worker)
                                      call->opts.scale);
     else if (w->modified)
         kern->store(worker->dscores, kern->real, 0, 1, worker->dscores, 0, 1, block->tile.keys * block->tile.lanes,
-                    attn__to_real(&w->plan, call->opts.scale));
+                    attn__to_real(w->plan, call->opts.scale));
     if (worker->dq)
         attn__add_queries(worker);
     if (worker->dk)
@@ -9544,7 +9613,7 @@ static void attn__backward_tile(attn__backward_worker *worker)
 /* The keys of the tile at `tile` that the block may see, in whole register tiles; returns if there are any. */
 static int attn__tile_part(attn__backward_worker *worker, size_t tile, attn__range *part)
 {
-    const attn__plan *plan = &worker->run->plan;
+    const attn__plan *plan = worker->run->plan;
     const attn__range *seen = &worker->block.visible_to_any;
     int all;
     size_t rows = plan->call.kern->rows, end = attn__min(tile + plan->schedule.tile_keys, worker->keys.to);
@@ -9563,7 +9632,7 @@ static int attn__tile_part(attn__backward_worker *worker, size_t tile, attn__ran
 static void attn__meet_chunk(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan.call;
+    const attn__call *call = &w->plan->call;
     attn__block *block = &worker->block;
     if (!worker->loaded)
         attn__fetch_chunk(worker);
@@ -9582,13 +9651,13 @@ static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t 
                                 size_t chunk)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan.call;
+    const attn__call *call = &w->plan->call;
     attn__block *block = &worker->block;
     attn__range part;
     size_t index, tile;
     int gathered;
     worker->keys.from = chunk * w->chunk_keys;
-    worker->keys.to = attn__min(worker->keys.from + w->chunk_keys, attn__valid_keys(&w->plan, b));
+    worker->keys.to = attn__min(worker->keys.from + w->chunk_keys, attn__valid_keys(w->plan, b));
     worker->loaded = 0;
     for (index = first; index < end && worker->keys.from < worker->keys.to; index++) {
         if (!attn__place_rows(worker, b, kv_head, index)) {
@@ -9597,7 +9666,7 @@ static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t 
         }
         if (!attn__sees_chunk(worker))
             continue;
-        for (gathered = 0, tile = worker->keys.from; tile < worker->keys.to; tile += w->plan.schedule.tile_keys) {
+        for (gathered = 0, tile = worker->keys.from; tile < worker->keys.to; tile += w->plan->schedule.tile_keys) {
             if (!attn__tile_part(worker, tile, &part) || !attn__prepare_tile(block, part.from, part.to))
                 continue;
             if (!gathered)
@@ -9621,8 +9690,8 @@ static void attn__unit_cell(attn__backward_worker *worker, size_t unit, size_t i
                             size_t chunk)
 {
     const attn__backward *w = worker->run;
-    size_t b = w->items > 1 ? item : attn__quotient(unit, w->plan.call.k.heads);
-    size_t kv_head = w->items > 1 ? unit : unit - b * w->plan.call.k.heads;
+    size_t b = w->items > 1 ? item : attn__quotient(unit, w->plan->call.k.heads);
+    size_t kv_head = w->items > 1 ? unit : unit - b * w->plan->call.k.heads;
     attn__backward_cell(worker, b, kv_head, first, attn__min(first + count, w->unit_blocks), chunk);
 }
 
@@ -9671,7 +9740,7 @@ static void attn__backward_cells(attn__backward_worker *worker, size_t index)
 /* Items to sum over: none where there are no rows, else a huge batch of nothing would take its time. */
 static size_t attn__summed_items(const attn__backward *w)
 {
-    const attn_tensor *q = &w->plan.call.q;
+    const attn_tensor *q = &w->plan->call.q;
     return q->heads > 0 && q->len > 0 ? q->batch : 0;
 }
 
@@ -9680,7 +9749,7 @@ static size_t attn__summed_items(const attn__backward *w)
 static void attn__sum_place(attn__backward_worker *worker, size_t index)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan.call;
+    const attn__call *call = &w->plan->call;
     const attn_tensor *bias = &w->grads.bias;
     size_t room = w->block_rows, tile = index % w->chunks;
     size_t row = index / w->chunks % w->head_blocks, place = index / w->chunks / w->head_blocks;
@@ -9718,8 +9787,8 @@ static void attn__clear_head(attn__backward_worker *worker, size_t index) /* cou
 static void attn__sum_sink(attn__backward_worker *worker, size_t head)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan.call;
-    size_t items = attn__summed_items(w) > 0 ? attn__items(&w->plan) : 0, b, index, row, h, i;
+    const attn__call *call = &w->plan->call;
+    size_t items = attn__summed_items(w) > 0 ? attn__items(w->plan) : 0, b, index, row, h, i;
     double sink = (double)call->opts.sinks[head], lse, sum = 0, lost = 0;
     if (attn__bits(sink) == attn__bits(attn__minus_infinity()))
         items = 0;
@@ -9731,7 +9800,7 @@ static void attn__sum_sink(attn__backward_worker *worker, size_t head)
             for (row = 0; row < worker->block.at.count; row++) {
                 attn__query_of(&worker->block, row, &h, &i);
                 lse = attn__get_element(attn__query_at(&worker->block, &w->lse, h, i, 0), w->lse.dtype);
-                attn__add(&sum, &lost, -attn__exp(sink - lse) * attn__get_real(&w->plan, worker->delta, row));
+                attn__add(&sum, &lost, -attn__exp(sink - lse) * attn__get_real(w->plan, worker->delta, row));
             }
         }
     w->grads.sinks[head] = (float)(w->grads.accumulate ? (double)w->grads.sinks[head] + sum : sum);
@@ -9746,10 +9815,10 @@ static attn__range attn__one_or_all(size_t given, size_t i, size_t all) /* all, 
 /* Adds up, in double, what belongs to element (b, h, i, d) of the output. */
 static double attn__add_up(const attn__backward *w, const attn__sum *s, size_t b, size_t h, size_t i, size_t d)
 {
-    const attn__range items = attn__one_or_all(s->out.batch, b, attn__summed_items(w));
-    const attn__range heads = attn__one_or_all(s->out.heads, h, s->at.heads);
-    const attn__range rows = attn__one_or_all(s->out.len, i, s->at.len);
-    const attn__range dims = attn__one_or_all(s->out.dim, d, s->at.dim);
+    const attn__range items = attn__one_or_all(s->out->batch, b, attn__summed_items(w));
+    const attn__range heads = attn__one_or_all(s->out->heads, h, s->at.heads);
+    const attn__range rows = attn__one_or_all(s->out->len, i, s->at.len);
+    const attn__range dims = attn__one_or_all(s->out->dim, d, s->at.dim);
     double sum = 0, lost = 0;
     for (b = items.from; b < items.to; b++)
         for (h = heads.from; h < heads.to; h++)
@@ -9769,12 +9838,12 @@ static void attn__finish_head(attn__backward_worker *worker, size_t index)
     double x;
     for (; index >= sum->finished; sum++)
         index -= sum->finished;
-    out = &sum->out;
+    out = sum->out;
     b = index / out->heads;
     h = index % out->heads;
     if (sum <= &w->sums[ATTN__DV]) { /* 16-bit gradients are rounded */
-        w->plan.call.kern->store(attn__tensor_at(out, b, h, 0, 0), out->dtype, out->len_stride, out->dim_stride,
-                                 attn__tensor_at(&sum->at, b, h, 0, 0), out->dim, out->len, out->dim, 1.0);
+        w->plan->call.kern->store(attn__tensor_at(out, b, h, 0, 0), out->dtype, out->len_stride, out->dim_stride,
+                                  attn__tensor_at(&sum->at, b, h, 0, 0), out->dim, out->len, out->dim, 1.0);
         return;
     }
     for (i = 0; i < out->len; i++)
@@ -9796,8 +9865,8 @@ typedef struct attn__phase {
 /* Lays out the arrays of a worker. */
 static void attn__carve_backward(attn__arena *arena, const attn__backward *w, attn__backward_worker *worker)
 {
-    const attn__schedule *s = &w->plan.schedule;
-    const attn__call *call = &w->plan.call;
+    const attn__schedule *s = &w->plan->schedule;
+    const attn__call *call = &w->plan->call;
     const attn_opts *o = &call->opts;
     const attn__kernels *kern = call->kern;
     attn__block *block = &worker->block;
@@ -9828,7 +9897,7 @@ static void attn__carve_backward(attn__arena *arena, const attn__backward *w, at
     worker->lse = (char *)attn__carve(arena, 1, column);
     worker->delta = (char *)attn__carve(arena, 1, column);
     worker->dscores = (char *)attn__carve(arena, ATTN__TILE_KEYS, column);
-    worker->hidden = (unsigned char(*)[ATTN__BLOCK_ROWS])attn__carve(arena, ATTN__TILE_KEYS, ATTN__BLOCK_ROWS);
+    shared->hidden = (uint64_t *)attn__carve(arena, s->tile_keys, sizeof(uint64_t));
     worker->kept = (char *)attn__carve(arena, attn__tensor_absent(&w->grads.bias) ? 0 : s->tile_keys, column);
     worker->clean = (char *)attn__carve(arena, dq ? s->tile_keys * kern->size : 0, D);
     worker->dq = (char *)attn__carve(arena, dq ? attn__whole(D, kern->rows) : 0, column);
@@ -9838,7 +9907,7 @@ static void attn__carve_backward(attn__arena *arena, const attn__backward *w, at
 
 /* Sums of so many items, heads, ... in scratch, of which `out` is made. */
 static void attn__carve_sum(attn__sum *sum, attn__arena *arena, attn_dtype real, size_t B, size_t H, size_t L, size_t D,
-                            attn_tensor out)
+                            const attn_tensor *out)
 {
     sum->at = attn_bhld(NULL, ATTN_F64, B, H, L, D); /* or bad */
     sum->at.dtype = real;
@@ -9854,7 +9923,7 @@ static void attn__place_sum(attn__sum *sum, attn__arena *arena, attn_dtype real,
 {
     sum->at = *out;
     if (!attn__tensor_absent(out) && out->dtype != real)
-        attn__carve_sum(sum, arena, real, out->batch, out->heads, out->len, out->dim, *out);
+        attn__carve_sum(sum, arena, real, out->batch, out->heads, out->len, out->dim, out);
     if (sum->at.batch == 1)
         sum->at.batch_stride = 0;
 }
@@ -9862,7 +9931,7 @@ static void attn__place_sum(attn__sum *sum, attn__arena *arena, attn_dtype real,
 /* Lays out the scratch: that of the workers, then sums. Returns 0 on overflow. */
 static int attn__carve_sums(attn__backward *w, char *base)
 {
-    const attn__call *call = &w->plan.call;
+    const attn__call *call = &w->plan->call;
     const attn_grads *g = &w->grads;
     const attn_mat *m = &g->by_distance;
     attn_dtype real = call->kern->real;
@@ -9877,17 +9946,19 @@ static int attn__carve_sums(attn__backward *w, char *base)
     attn__place_sum(&sums[ATTN__DK], &arena, real, &g->k);
     attn__place_sum(&sums[ATTN__DV], &arena, real, &g->v);
     if (dbias && g->bias.dim != Lk)
-        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, Lq, 1, g->bias);
+        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, Lq, 1, &g->bias);
     else if (dbias && g->bias.len != Lq)
-        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, 1, Lk, g->bias);
+        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, 1, Lk, &g->bias);
     else if (w->places == 0)
         sums[ATTN__DBIAS].at = g->bias;
-    if (!attn__mat_absent(m))
-        attn__carve_sum(&sums[ATTN__DDISTANCES], &arena, real, B, H, 1, m->cols,
-                        attn_tensor_of(m->data, m->dtype, 1, H, 1, m->cols, 0, m->row_stride, 0, m->col_stride));
-    if (g->alibi_slopes)
-        attn__carve_sum(&sums[ATTN__DSLOPES], &arena, real, B, H, Lq, 1,
-                        attn_tensor_of(g->alibi_slopes, ATTN_F32, 1, H, 1, 1, 0, 1, 0, 0));
+    if (!attn__mat_absent(m)) {
+        w->distances = attn_tensor_of(m->data, m->dtype, 1, H, 1, m->cols, 0, m->row_stride, 0, m->col_stride);
+        attn__carve_sum(&sums[ATTN__DDISTANCES], &arena, real, B, H, 1, m->cols, &w->distances);
+    }
+    if (g->alibi_slopes) {
+        w->slopes = attn_tensor_of(g->alibi_slopes, ATTN_F32, 1, H, 1, 1, 0, 1, 0, 0);
+        attn__carve_sum(&sums[ATTN__DSLOPES], &arena, real, B, H, Lq, 1, &w->slopes);
+    }
     attn__carve(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
     w->bytes = arena.used;
     return arena.used != SIZE_MAX;
@@ -9897,12 +9968,12 @@ static void attn__phase_worker(attn__share *share)
 {
     const attn__phase *phase = (const attn__phase *)share->arg;
     const attn__backward *w = phase->run;
-    attn__arena arena = {w->plan.scratch + share->index * w->worker_bytes, 0};
+    attn__arena arena = {w->plan->scratch + share->index * w->worker_bytes, 0};
     attn__backward_worker worker;
     size_t index;
     worker.run = phase->run;
     attn__carve_backward(&arena, w, &worker);
-    attn__begin_tiles(&worker.block, &w->plan, &worker.shared);
+    attn__begin_tiles(&worker.block, w->plan, &worker.shared);
     worker.k_nonfinite = worker.q_nonfinite = worker.dout_nonfinite = 0;
     worker.keys.from = worker.keys.to = 0;
     while (attn__take(share, &index))
@@ -9912,7 +9983,7 @@ static void attn__phase_worker(attn__share *share)
 static void attn__run_phase(attn__backward *w, void (*item)(attn__backward_worker *, size_t), size_t items)
 {
     attn__phase phase = {w, item};
-    attn__spread(&w->plan.call.ctx, w->workers, items, attn__phase_worker, &phase);
+    attn__spread(&w->plan->call.ctx, w->workers, items, attn__phase_worker, &phase);
 }
 
 /* All cells of the units that are cut, for one item of those that are summed. A run may end before all is done: where
@@ -9943,12 +10014,12 @@ static void attn__backward_execute(attn__backward *w)
     size_t cleared = 0, finished = 0, n;
     int wanted = 0; /* anything that is summed tile by tile */
     attn__sum *sum;
-    attn__carve_sums(w, w->plan.scratch);
-    for (n = 0; n < w->plan.call.kern->cols; n++)
-        attn__set_real(&w->plan, w->ones, n, 1.0);
+    attn__carve_sums(w, w->plan->scratch);
+    for (n = 0; n < w->plan->call.kern->cols; n++)
+        attn__set_real(w->plan, w->ones, n, 1.0);
     for (sum = w->sums; sum < w->sums + ATTN__SUMS; sum++) {
-        sum->cleared = sum->out.data || !w->grads.accumulate ? attn__count_heads(&sum->at) : 0;
-        sum->finished = attn__count_heads(&sum->out);
+        sum->cleared = sum->out || !w->grads.accumulate ? attn__count_heads(&sum->at) : 0;
+        sum->finished = sum->out ? attn__count_heads(sum->out) : 0;
         cleared += sum->cleared;
         finished += sum->finished;
         wanted |= sum->at.data != NULL;
@@ -9960,12 +10031,12 @@ static void attn__backward_execute(attn__backward *w)
             attn__run_cells(w);
     }
     attn__run_phase(w, attn__finish_head, finished);
-    attn__run_phase(w, attn__sum_sink, w->grads.sinks ? w->plan.call.q.heads : 0);
+    attn__run_phase(w, attn__sum_sink, w->grads.sinks ? w->plan->call.q.heads : 0);
     if (w->places == 0)
         return;
     w->summing_places = 1; /* and nothing else, of chunks of one tile */
-    w->chunk_keys = w->plan.schedule.tile_keys;
-    w->chunks = attn__blocks(w->plan.call.k.len, w->chunk_keys);
+    w->chunk_keys = w->plan->schedule.tile_keys;
+    w->chunks = attn__blocks(w->plan->call.k.len, w->chunk_keys);
     ATTN__MEMSET(w->sums, 0, sizeof w->sums);
     attn__run_phase(w, attn__sum_place, w->places);
 }
@@ -9975,11 +10046,11 @@ static void attn__backward_execute(attn__backward *w)
 /* How the work is cut, for arguments that have been checked; returns 0 if something overflows. */
 static int attn__backward_schedule(attn__backward *w)
 {
-    attn__schedule *s = &w->plan.schedule;
-    const attn__call *call = &w->plan.call;
+    attn__schedule *s = &w->plan->schedule;
+    const attn__call *call = &w->plan->call;
     const attn__kernels *kern = call->kern;
     const attn_grads *g = &w->grads;
-    size_t B = attn__items(&w->plan), Hkv = call->k.heads;
+    size_t B = attn__items(w->plan), Hkv = call->k.heads;
     size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX);
     int dbias = !attn__tensor_absent(&g->bias);
     size_t heads, tiles, bytes, most;
@@ -9992,9 +10063,10 @@ static int attn__backward_schedule(attn__backward *w)
         return 0;
 
     /* blocks have rows of one query head, queries on lanes; K and V are copied, chunk by chunk */
-    attn__plan_keys(&w->plan, 1);
+    ATTN__MEMSET(s, 0, sizeof *s);
+    attn__plan_keys(w->plan, 1);
     w->block_rows = attn__min(attn__max(attn__whole(call->q.len, kern->lanes), kern->lanes), kern->cols);
-    w->plan.column = w->block_rows;
+    w->plan->column = w->block_rows;
     w->head_blocks = attn__blocks(call->q.len, w->block_rows);
     w->unit_blocks = call->q.heads > 0 ? w->group * w->head_blocks : 0;
     tiles = attn__blocks(call->k.len, s->tile_keys);
@@ -10047,9 +10119,9 @@ static size_t attn__gradient_items(const attn_tensor *grad, const attn_tensor *t
 /* Is the bias what attn_relative makes, and the gradient by distance of its shape? */
 static int attn__is_by_distance(const attn__backward *w)
 {
-    const attn_tensor *bias = &w->plan.call.opts.bias, *q = &w->plan.call.q;
+    const attn_tensor *bias = &w->plan->call.opts.bias, *q = &w->plan->call.q;
     const attn_mat *m = &w->grads.by_distance;
-    size_t Lk = w->plan.call.k.len;
+    size_t Lk = w->plan->call.k.len;
     return attn__mat_absent(m) || (attn__is_shape(bias, 1, q->heads, q->len, Lk) && m->rows == q->heads &&
                                    ((size_t)bias->len_stride + (size_t)bias->dim_stride == 0 || m->cols <= 1) &&
                                    m->cols == attn__max(q->len + Lk, 1) - 1);
@@ -10079,7 +10151,7 @@ static void attn__backward_list(attn__check *c, const attn__backward *w)
         {"out", ATTN__LATE, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
         {"lse", ATTN__LATE | ATTN__COMPUTED, 0, ATTN__SHAPE4(B, H, Lq, 1)}};
     const attn_grads *g = &w->grads;
-    const attn__call *call = &w->plan.call;
+    const attn__call *call = &w->plan->call;
     const attn_opts *o = &call->opts;
     const void *const each[] = {&w->dout, &call->q, &call->k, &call->v, &call->out, &w->lse};
     c->accumulates = g->accumulate;
@@ -10094,7 +10166,7 @@ static void attn__backward_list(attn__check *c, const attn__backward *w)
     attn__list(c, attn__members, 8, g, NULL, 0);
     attn__list(c, attn__members + 8, 1, g, NULL, !o->score_mod);
     attn__list(c, attn__arguments, 6, NULL, each, 0);
-    attn__list_options(c, &w->plan);
+    attn__list_options(c, w->plan);
     attn__check_views(c);
     attn__require(c, attn__tensor_absent(&g->bias) || !attn__tensor_absent(&o->bias), ATTN_ERR_SHAPE, "grads.bias");
     attn__require(c, attn__is_by_distance(w), ATTN_ERR_SHAPE, "grads.by_distance");
@@ -10111,14 +10183,15 @@ static void attn__forget_outputs(attn_opts *o) /* of the forward call */
 }
 
 /* The one place where all arguments of the way back are checked and resolved. */
-static void attn__backward_plan(attn__backward *w, attn__check *check, const attn_grads *grads, const attn_tensor *dout,
-                                const attn_tensor *q, const attn_tensor *k, const attn_tensor *v,
-                                const attn_tensor *out, const attn_tensor *lse, const attn_opts *opts,
-                                const attn_ctx *ctx)
+static void attn__backward_plan(attn__backward *w, attn__plan *plan, attn__check *check, const attn_grads *grads,
+                                const attn_tensor *dout, const attn_tensor *q, const attn_tensor *k,
+                                const attn_tensor *v, const attn_tensor *out, const attn_tensor *lse,
+                                const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn__call *call = &w->plan.call;
+    attn__call *call = &plan->call;
     ATTN__MEMSET(w, 0, sizeof *w);
-    attn__plan_begin(&w->plan, out, q, k, v, opts, ctx);
+    w->plan = plan;
+    attn__plan_begin(plan, out, q, k, v, opts, ctx);
     attn__forget_outputs(&call->opts);
     attn__copy_struct(&w->grads, grads, sizeof w->grads);
     w->dout = *dout;
@@ -10140,45 +10213,59 @@ static void attn__backward_plan(attn__backward *w, attn__check *check, const att
 
 static void attn__say_backward(attn__text *t, const attn__backward *w)
 {
-    attn__say_number(t, "query blocks of ", attn__min(w->plan.call.q.len, w->block_rows), " rows x ");
-    attn__say_number(t, "key tiles of ", w->plan.schedule.tile_keys, ", in ");
+    attn__say_number(t, "query blocks of ", attn__min(w->plan->call.q.len, w->block_rows), " rows x ");
+    attn__say_number(t, "key tiles of ", w->plan->schedule.tile_keys, ", in ");
     attn__say_number(t, "", w->chunks, w->chunks == 1 ? " chunk of " : " chunks of ");
     attn__say_number(t, "", w->chunk_keys, " keys, which are copied\n");
     attn__say_number(t, "", w->whole_units, " units of one key/value head");
     attn__say_number(t, ", ", w->units - w->whole_units, " units cut into cells of ");
     attn__say_number(t, "", w->cell_blocks, " query blocks x one chunk, on ");
     attn__say_number(t, "", w->workers, w->workers == 1 ? " task\n" : " tasks\n");
-    if (!attn__tensor_absent(&w->sums[ATTN__DQ].out) || !attn__tensor_absent(&w->sums[ATTN__DK].out) ||
-        !attn__tensor_absent(&w->sums[ATTN__DV].out))
+    if (w->sums[ATTN__DQ].out || w->sums[ATTN__DK].out || w->sums[ATTN__DV].out)
         attn__say(t, "gradients of 16-bit types are summed in scratch\n");
     if (w->places > 0)
         attn__say(t, "grads.bias: every score is computed once more, as heads or items share the bias\n");
+}
+
+ATTN__NOINLINE attn_status attn__backward_ready(attn__backward **ready, void **own, const attn_grads *grads,
+                                                const attn_tensor *dout, const attn_tensor *q, const attn_tensor *k,
+                                                const attn_tensor *v, const attn_tensor *out, const attn_tensor *lse,
+                                                const attn_opts *opts, const attn_ctx *ctx) /* as attn__mha_ready */
+{
+    const size_t own_size = attn__whole(sizeof **ready, ATTN__ALIGN);
+    const size_t self = own_size + attn__whole(sizeof(attn__plan), ATTN__ALIGN);
+    attn__backward w;
+    attn__plan plan;
+    attn__text t;
+    attn__check c;
+    *ready = NULL;
+    *own = NULL;
+    attn__backward_plan(&w, &plan, &c, grads, dout, q, k, v, out, lse, opts, ctx);
+    if (!attn__is_dry(&c)) {
+        *ready = (attn__backward *)(void *)attn__borrow(&c, ctx, self + w.bytes, own);
+        if (*ready) {
+            attn__backward_plan(*ready, (attn__plan *)(void *)((char *)*ready + own_size), &c, grads, dout, q, k, v,
+                                out, lse, opts, ctx);
+            (*ready)->plan->scratch = (char *)*ready + self;
+        }
+    } else if (attn__tell(&t, &c, plan.call.kern, self + w.bytes)) {
+        attn__say_pairs(&t, &plan.call);
+        attn__say_backward(&t, &w);
+    }
+    return attn__check_end(&c);
 }
 
 ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
                                         attn_tensor v, attn_tensor out, attn_tensor lse, const attn_opts *opts,
                                         const attn_ctx *ctx)
 {
-    attn__backward w;
-    attn__check check;
-    attn__text t;
-    char *scratch;
+    attn__backward *w;
     void *own;
-    attn__backward_plan(&w, &check, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
-    if (attn__is_dry(&check)) {
-        if (attn__tell(&t, &check, w.plan.call.kern, w.bytes)) {
-            attn__say_pairs(&t, &w.plan.call);
-            attn__say_backward(&t, &w);
-        }
-        return attn__check_end(&check);
-    }
-    scratch = attn__borrow(&check, w.plan.call.ctx.scratch, w.plan.call.ctx.scratch_size, w.bytes, &own);
-    if (scratch) {
-        w.plan.scratch = scratch;
-        attn__backward_execute(&w);
-    }
+    attn_status status = attn__backward_ready(&w, &own, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
+    if (w)
+        attn__backward_execute(w);
     attn__release(own);
-    return attn__check_end(&check);
+    return status;
 }
 
 /* -- multi-head layer --
@@ -10195,7 +10282,7 @@ typedef struct attn__mha_backward {
     attn__mha mha;         /* the forward pass; its out is dout */
     attn__backward heads;  /* from the gradient of the heads' out to those of their q, k, v, all of which lie in */
                            /* scratch, and are absent where not needed */
-    attn_mha_grads grads;  /* what is wanted */
+    const attn_mha_grads *grads; /* what is wanted */
     char *rows; /* over tensors that are done with: the gradient of a bias, then sums of heads, then copies of tokens */
 } attn__mha_backward;
 
@@ -10244,7 +10331,7 @@ static void attn__weights_backward(const attn__mha_backward *w, const attn__proj
         return;
     attn__gather_tokens(w, p, &x, &heads);
     x = attn_mat_t(x);
-    attn__product(&dw, &x, &heads, NULL, 1.0, w->grads.accumulate, 0, &w->mha.ctx);
+    attn__product(&dw, &x, &heads, NULL, 1.0, w->grads->accumulate, 0, &w->mha.ctx);
 }
 
 static void attn__bias_backward(const attn__mha_backward *w, const attn__projection *p)
@@ -10261,7 +10348,7 @@ static void attn__bias_backward(const attn__mha_backward *w, const attn__project
         attn__product(&sums, &ones, &rows, NULL, 1.0, 1, 0, &w->mha.ctx);
     }
     for (c = 0; c < dy.dim; c++)
-        p->db[c] = (float)(attn__mat_get(&sums, 0, c) + (w->grads.accumulate ? (double)p->db[c] : 0));
+        p->db[c] = (float)(attn__mat_get(&sums, 0, c) + (w->grads->accumulate ? (double)p->db[c] : 0));
 }
 
 /* dx; of an input that the batch shares, from the sum of heads over the batch, in w->rows. */
@@ -10284,7 +10371,7 @@ static void attn__input_backward(const attn__mha_backward *w, const attn__projec
         heads.data = w->rows;
         heads.batch = 1;
     }
-    attn__project(&w->mha, p->dx, &heads, &wt, NULL, lens, w->grads.accumulate);
+    attn__project(&w->mha, p->dx, &heads, &wt, NULL, lens, w->grads->accumulate);
 }
 
 static void attn__mha_backward_run(attn__mha_backward *w)
@@ -10292,10 +10379,13 @@ static void attn__mha_backward_run(attn__mha_backward *w)
     const attn__projection *p = w->mha.p, *last = p + 3;
     const attn_mat wot = attn_mat_t(*last->w);
     int inner = !attn__tensor_absent(&w->heads.dout);
-    if (inner || !attn__mat_absent(&w->grads.wo))
+    if (inner || !attn__mat_absent(&w->grads->wo)) {
+        attn__plan_schedule(&w->mha.plan);
         attn__mha_attend(&w->mha);
+    }
     if (inner) {
         attn__project(&w->mha, &w->heads.dout, last->x, &wot, NULL, last->lens, 0);
+        attn__backward_schedule(&w->heads);
         attn__backward_execute(&w->heads);
     }
     for (; p <= last; p++) {
@@ -10334,11 +10424,11 @@ static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
         {"grads.bv", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_mha_grads, bv), ATTN__SHAPE1(KV)},
         {"grads.bo", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_mha_grads, bo), ATTN__SHAPE1(E)}};
     const attn__projection *p = w->mha.p;
-    c->accumulates = w->grads.accumulate;
+    c->accumulates = w->grads->accumulate;
     attn__bind(c, ATTN__L_Gq, attn__gradient_items(p[0].dx, p[0].x));
     attn__bind(c, ATTN__L_Gk, attn__gradient_items(p[1].dx, p[1].x));
     attn__bind(c, ATTN__L_Gv, attn__gradient_items(p[2].dx, p[2].x));
-    attn__list(c, attn__members, 11, &w->grads, NULL, 0);
+    attn__list(c, attn__members, 11, w->grads, NULL, 0);
 }
 
 /* The gradients of heads, and lse, that the wanted ones need. */
@@ -10397,17 +10487,13 @@ static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
     attn__carve_tensor(&arena, &heads->grads.q);
     attn__carve_tensor(&arena, &heads->grads.k);
     attn__carve_tensor(&arena, &heads->grads.v);
-    heads->plan.call = *call; /* which has been checked and resolved */
-    heads->plan.source = w->mha.plan.source;
+    heads->plan = &w->mha.plan; /* which serves one after the other */
     heads->lse = call->opts.lse;
     if (arena.used == SIZE_MAX || (!base && !attn__tensor_absent(&heads->dout) && !attn__backward_schedule(heads)))
         return 0;
     if (!base)
         w->mha.rest_bytes = attn__mha_backward_rest(w);
-    if (!attn__carve_rest(&w->mha, &arena))
-        return 0;
-    heads->plan.scratch = w->mha.plan.scratch;
-    return 1;
+    return attn__carve_rest(&w->mha, &arena);
 }
 
 static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const attn_mha_grads *grads,
@@ -10416,11 +10502,12 @@ static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const
                                     const attn_ctx *ctx)
 {
     attn__call *call = &w->mha.plan.call;
-    attn_mha_grads *g = &w->grads;
+    static const attn_mha_grads attn__none = ATTN__ZERO;
+    const attn_mha_grads *g = grads ? grads : &attn__none;
     attn_grads *dheads = &w->heads.grads;
     attn__projection *p = w->mha.p;
     attn__copy_struct(&w->heads, NULL, sizeof w->heads);
-    attn__copy_struct(g, grads, sizeof *g);
+    w->grads = g;
     attn__mha_begin(&w->mha, dout, q, k, v, weights, opts, ctx);
     attn__forget_outputs(&call->opts);
     attn__set_gradient(&p[0], &dheads->q, &g->q, &g->wq, g->bq);
@@ -10439,33 +10526,47 @@ static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const
         attn__require(c, attn__carve_mha_backward(w, NULL), ATTN_ERR_OVERFLOW, "dout");
 }
 
+ATTN__NOINLINE attn_status attn__mha_backward_ready(attn__mha_backward **ready, void **own, const attn_mha_grads *grads,
+                                                    const attn_tensor *dout, const attn_tensor *q, const attn_tensor *k,
+                                                    const attn_tensor *v, const attn_mha_weights *weights,
+                                                    const attn_opts *opts, const attn_ctx *ctx) /* as attn__mha_ready */
+{
+    const size_t self = attn__whole(sizeof **ready, ATTN__ALIGN);
+    attn__mha_backward w;
+    attn__text t;
+    attn__check c;
+    *ready = NULL;
+    *own = NULL;
+    attn__mha_backward_plan(&w, &c, grads, dout, q, k, v, weights, opts, ctx);
+    if (!attn__is_dry(&c)) {
+        *ready = (attn__mha_backward *)(void *)attn__borrow(&c, ctx, self + w.mha.bytes, own);
+        if (*ready) {
+            attn__mha_backward_plan(*ready, &c, grads, dout, q, k, v, weights, opts, ctx);
+            attn__carve_mha_backward(*ready, (char *)*ready + self);
+        }
+    } else if (attn__tell(&t, &c, w.mha.plan.call.kern, self + w.mha.bytes)) {
+        attn__plan_schedule(&w.mha.plan);
+        attn__say_plan(&t, &w.mha.plan);
+        if (!attn__tensor_absent(&w.heads.dout)) {
+            attn__backward_schedule(&w.heads);
+            attn__say(&t, "then the way back through the heads: ");
+            attn__say_backward(&t, &w.heads);
+        }
+    }
+    return attn__check_end(&c);
+}
+
 ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
                                        attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
                                        const attn_ctx *ctx)
 {
-    attn__mha_backward w;
-    char *scratch;
+    attn__mha_backward *w;
     void *own;
-    attn__text t;
-    attn__check c;
-    attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, ctx);
-    if (attn__is_dry(&c)) {
-        if (attn__tell(&t, &c, w.mha.plan.call.kern, w.mha.bytes)) {
-            attn__say_plan(&t, &w.mha.plan);
-            if (!attn__tensor_absent(&w.heads.dout)) {
-                attn__say(&t, "then the way back through the heads: ");
-                attn__say_backward(&t, &w.heads);
-            }
-        }
-        return attn__check_end(&c);
-    }
-    scratch = attn__borrow(&c, w.mha.plan.call.ctx.scratch, w.mha.plan.call.ctx.scratch_size, w.mha.bytes, &own);
-    if (scratch) {
-        attn__carve_mha_backward(&w, scratch);
-        attn__mha_backward_run(&w);
-    }
+    attn_status status = attn__mha_backward_ready(&w, &own, grads, &dout, &q, &k, &v, weights, opts, ctx);
+    if (w)
+        attn__mha_backward_run(w);
     attn__release(own);
-    return attn__check_end(&c);
+    return status;
 }
 
 #endif /* ATTN_NO_TRAINING */
@@ -11498,14 +11599,14 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load_view)(void *xv, size_t ld, cons
         ATTN__NAME(transpose)(x, (ptrdiff_t)ld, (const ATTN__R *)in, cs, rows, cols, 1.0);
         return;
     }
-    for (; rs == 1 && ATTN__NAME(widens)(dtype) && rows > 0; rows -= attn__min(rows, ATTN__BUFFER)) {
-        ATTN__R buffer[ATTN__W * ATTN__BUFFER];
-        size_t high = attn__min(rows, ATTN__BUFFER), c0, wide;
+    for (; rs == 1 && ATTN__NAME(widens)(dtype) && rows > 0; rows -= attn__min(rows, ATTN__HIGH)) {
+        ATTN__R buffer[ATTN__W * ATTN__HIGH];
+        size_t high = attn__min(rows, ATTN__HIGH), c0, wide;
         for (c0 = 0; c0 < cols; c0 += wide) {
             const void *from = attn__at(in, dtype, (ptrdiff_t)c0 * cs);
             wide = attn__min(cols - c0, ATTN__W);
-            ATTN__NAME(load)(buffer, ATTN__BUFFER, from, dtype, cs, 1, wide, high);
-            ATTN__NAME(transpose)(x + c0, (ptrdiff_t)ld, buffer, ATTN__BUFFER, high, wide, 1.0);
+            ATTN__NAME(load)(buffer, ATTN__HIGH, from, dtype, cs, 1, wide, high);
+            ATTN__NAME(transpose)(x + c0, (ptrdiff_t)ld, buffer, ATTN__HIGH, high, wide, 1.0);
         }
         x += high * ld;
         in = attn__at(in, dtype, (ptrdiff_t)high);
@@ -11574,14 +11675,14 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_view)(void *out, attn_dtype dt
         }
         return;
     }
-    for (; rs == 1 && ATTN__NAME(narrows)(dtype) && rows > 0; rows -= attn__min(rows, ATTN__BUFFER)) { /* along rows */
-        ATTN__R buffer[ATTN__W * ATTN__BUFFER];
-        size_t high = attn__min(rows, ATTN__BUFFER), c0, wide;
+    for (; rs == 1 && ATTN__NAME(narrows)(dtype) && rows > 0; rows -= attn__min(rows, ATTN__HIGH)) { /* along rows */
+        ATTN__R buffer[ATTN__W * ATTN__HIGH];
+        size_t high = attn__min(rows, ATTN__HIGH), c0, wide;
         for (c0 = 0; c0 < cols; c0 += wide) {
             void *to = attn__at(out, dtype, (ptrdiff_t)c0 * cs);
             wide = attn__min(cols - c0, ATTN__W);
-            ATTN__NAME(transpose)(buffer, ATTN__BUFFER, x + c0, (ptrdiff_t)ld, wide, high, 1.0);
-            ATTN__NAME(store)(to, dtype, cs, 1, buffer, ATTN__BUFFER, wide, high, alpha);
+            ATTN__NAME(transpose)(buffer, ATTN__HIGH, x + c0, (ptrdiff_t)ld, wide, high, 1.0);
+            ATTN__NAME(store)(to, dtype, cs, 1, buffer, ATTN__HIGH, wide, high, alpha);
         }
         x += high * ld;
         out = attn__at(out, dtype, (ptrdiff_t)high);
@@ -12052,23 +12153,22 @@ ATTN__TARGET static void ATTN__NAME(load_bits)(void *words, size_t ld, const uns
                                                ptrdiff_t cs, size_t rows, size_t n)
 {
     const size_t wide = 8 * sizeof(ATTN__BITS);
-    unsigned char copy[ATTN__TILE_COLS][64];
-    size_t r, j, i;
-    for (j = 0; j < n; j += 64, in += 64 * cs) {
-        int whole = cs == 1 && n - j >= 64;
-        if (!whole)
-            ATTN__MEMSET(copy, 0, sizeof copy);
-        for (i = j; !whole && i < attn__min(n, j + 64); i++)
-            for (r = 0; r < rows; r++)
-                copy[r][i - j] = in[(ptrdiff_t)r * rs + (ptrdiff_t)(i - j) * cs];
+    unsigned char copy[64] = {0};
+    size_t r, j, i, m;
+    for (j = 0; j < n; j += 64, in += 64 * cs)
         for (r = 0; r < rows; r++) {
-            uint64_t bits = ATTN__NAME(nonzero)(whole ? in + (ptrdiff_t)r * rs : copy[r]);
+            const unsigned char *row = in + (ptrdiff_t)r * rs;
+            uint64_t bits;
+            m = attn__min(n - j, 64);
+            for (i = 0; (cs != 1 || m < 64) && i < m; i++)
+                copy[i] = row[(ptrdiff_t)i * cs];
+            bits = ATTN__NAME(nonzero)(cs == 1 && m == 64 ? row : copy);
+            bits &= UINT64_MAX >> (64 - m);
             for (i = 0; i < 64; i += wide) {
                 ATTN__BITS word = (ATTN__BITS)(bits >> i);
                 ATTN__MEMCPY((ATTN__BITS *)words + (j + i) / wide * ld + r, &word, sizeof word);
             }
         }
-    }
 }
 
 ATTN__TARGET static int ATTN__NAME(classify)(const unsigned char *mask, ptrdiff_t step, size_t rows, size_t n)
@@ -12773,8 +12873,9 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 
 /* Keys whose scores become vectors together, at least as many as a loop multiplies by one query; and queries: each loop
    of keys is that of all of them, one after the other, so that memory does not wait for long. */
+#define ATTN__HIGH (ATTN__W * sizeof(ATTN__R) > 32 ? ATTN__BUFFER / 2 : ATTN__BUFFER) /* rows of what is transposed */
 #define ATTN__DOT_KEYS (ATTN__W > 8 ? ATTN__W : 8)
-#define ATTN__DOT_QUERIES (2 * ATTN__FEW_QUERIES)
+#define ATTN__DOT_QUERIES (2 * ATTN__FEW_QUERIES) /* up to ATTN__DOT_MOST */
 
 /* Narrow elements are widened as they are loaded; in a pass that is to be small, or has no vectors, before that. */
 #define ATTN__SMALL (ATTN__W == 1 || ATTN__PASS == ATTN__PASS_VECTOR128)
@@ -12989,7 +13090,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) 
 
 ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *qv, size_t ldq, const attn__few *k)
 {
-    ATTN__V sums[ATTN__DOT_QUERIES * ATTN__DOT_KEYS], score;
+    ATTN__V score;
     const ATTN__R *added = (const ATTN__R *)k->added;
     ATTN__R *scores = (ATTN__R *)scoresv;
     size_t j, head, r, i, n, v;
@@ -13001,7 +13102,7 @@ ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *q
                 v = attn__min(k->queries - n, ATTN__DOT_QUERIES);
                 ATTN__NAME(begin_run)(&run, k, j, ATTN__DOT_KEYS, head, n, v);
                 run.x = (const ATTN__R *)qv + r * ldq;
-                run.sums = k->part ? (ATTN__V *)k->lanes + r * ATTN__DOT_KEYS : sums;
+                run.sums = (ATTN__V *)k->lanes + (k->part ? r : 0) * ATTN__DOT_KEYS;
                 ATTN__NAME(dot_keys)(&run);
                 if (k->part & ATTN__UNFINISHED)
                     continue;
