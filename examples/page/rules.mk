@@ -44,7 +44,7 @@ $P/sentences.txt: examples/models/train/held_out.tsv
 	@cut -f 1 $< > $@
 
 page_cc_vectors = $(page_cc) -msimd128
-page_cc_scalar  = $(page_cc) -DATTN_NO_SIMD -Oz# small: few will need it
+page_cc_scalar  = $(page_cc) -DATTN_NO_SIMD -Oz# small: few will need it; and readers of files, below, need not be fast
 page_heads = $(wildcard examples/models/*.h) $B/api examples/page/rules.mk
 define page_wasm
 $P/$1.wasm: $(patsubst %,$P/$1/%.o,page $(page_in))
@@ -54,7 +54,7 @@ $P/$1/page.o: examples/page/page.c examples/10_training.c examples/show.h attn.h
 	$(call short,CC $$<)$(page_cc_$1) $(warnings) -Wno-shadow -c -o $$@ $$<
 $P/$1/%.o: examples/models/%.c $(page_heads)
 	@mkdir -p $$(@D)
-	$(call short,CC $$<)$(page_cc_$1) -c -o $$@ $$<
+	$(call short,CC $$<)$(subst -O2,-Os,$(page_cc_$1)) -c -o $$@ $$<
 endef
 $(eval $(call page_wasm,vectors))
 $(eval $(call page_wasm,scalar))
