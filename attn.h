@@ -392,8 +392,7 @@ typedef struct attn_dry_run {
    batch_invariant: 0, few rows, as in decoding, take kernels of their own, which are faster for them and add in another
    order. 1, all rows take these, in products (attn_matmul_ctx, attn_matmul_add), attn_sdpa, caches, pages, attn_mha and
    attn_mha_backward: a row has the same bits whatever number of rows is computed beside it. Many rows take up to 2.5
-   times as long then, in attention with D of less than 64 up to 6 times, few no longer. See
-   DETERMINISM.
+   times as long then, in attention with D of less than 64 up to 6 times, few no longer. See DETERMINISM.
    A ctx with scratch, fault or dry_run serves one call at a time. */
 typedef struct attn_ctx {
     attn_parallel parallel;
@@ -661,7 +660,8 @@ typedef struct attn_kv_cache {
     size_t *first;              /* [B] the oldest token still there: 0 unless a ring has dropped some; NULL: all 0 */
     int ring;
     void *own; /* what attn_kv_cache_free frees, or NULL */
-    attn_fault *fault; /* as in attn_ctx, of append, truncate, reorder, copy and row; the program may set it */
+    attn_fault *fault; /* as in attn_ctx, of append, truncate, reorder, copy and row; NULL after attn_kv_cache_init and
+                          _over, then the program may set it */
 } attn_kv_cache;
 
 /* *bytes = the storage that such a cache needs; the arguments of attn_kv_cache_init. */
@@ -724,7 +724,8 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
    bits are those of attn_sdpa over keys in one tensor; those of I8 are near them (NUMERICS).
    A ring is for windows: L tokens appended at once and attended by L queries need left + L <= capacity. Feed longer
    texts in chunks of capacity - left tokens; or, if the ring is empty, run attn_sdpa over the text and append it then.
-   Tokens that a ring has dropped have weight 0 and scores -infinity.
+   Tokens that a ring has dropped have weight 0 and scores -infinity. A dry run tells the scratch for as many tokens as
+   there may ever be; shapes of mask, bias, weights and scores, and the blocks that may be listed, are for today's.
    VALUE: opts->kv_lens or dropout given; cache.first: causal and window show a query a lost token that neither mask nor
    blocks hide (a bias of -infinity does not count). */
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
@@ -8154,7 +8155,8 @@ static attn_status attn__append(const attn__stored *to, const attn_tensor *k, co
             room = to->ring ? n : to->room - to->lens[b];
             attn__require_most(&c, n, L, "lens");
             if (n > room)
-                attn__blame(&c, ATTN_ERR_VALUE, lens ? "lens" : "k", n, " tokens, where ", room, " more fill it");
+                attn__blame(&c, ATTN_ERR_VALUE, lens ? "lens" : "k", n, " more tokens, where ", room,
+                            room == 0 ? " fit: it is full" : " fit");
             len = to->lens[b];
             attn__require(&c, n > L || to->paged || n <= (size_t)PTRDIFF_MAX - len, ATTN_ERR_OVERFLOW, "lens");
             if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE))

@@ -79,14 +79,17 @@ static void use_memory(attn_kv_cache *cache, size_t B)
         attn_tensor k = attn_blhd(key_memory[n], ATTN_F32, B, LONGEST, KV_HEADS, SIZE);
         attn_tensor v = attn_blhd(value_memory[n], ATTN_F32, B, LONGEST, KV_HEADS, SIZE);
         SHOW_TRY(attn_kv_cache_over(&cache[n], k, v, lengths[n], NULL));
+        cache[n].fault = &show_fault; /* for functions without a ctx */
     }
 }
 
 /* One text in memory that the library allocates. */
 static void allocate(attn_kv_cache *cache, size_t capacity, attn_dtype dtype, int ring)
 {
-    for (int n = 0; n < LAYERS; n++)
+    for (int n = 0; n < LAYERS; n++) {
         SHOW_TRY(attn_kv_cache_init(&cache[n], 1, KV_HEADS, capacity, SIZE, SIZE, dtype, ring, NULL, 0));
+        cache[n].fault = &show_fault;
+    }
 }
 
 static void release(attn_kv_cache *cache)
@@ -202,7 +205,8 @@ int main(void)
     }
     SHOW_TRY(attn_qkv(&q, &k, &v, part.qkv, ATTN_F32, 1, 1, HEADS, KV_HEADS, SIZE));
     status = attn_kv_cache_append(&cache[0], k, v, NULL);
-    printf("one more than the capacity of %d: %s\n", LONGEST, name_of(status));
+    printf("one more than the capacity of %d: %s, %s: %s\n", LONGEST, name_of(status), show_fault.argument,
+           show_fault.text);
 
     show_title("4. Truncate: four guessed tokens are looked at in one step, the wrong ones forgotten in every layer");
     go_back(cache, PROMPT);
