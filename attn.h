@@ -130,7 +130,7 @@
        ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower. attn_softmax_ctx
        converts in 8 KiB for each task, of ctx->scratch or of the stack.
        attn_sdpa takes some tiles for each task (220 KiB at D = 64 with AVX-512, up to 700 KiB where many tasks share
-       few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from ATTN_MALLOC; so do
+       few queries) from ctx->scratch, else from the stack if 17 KiB will do, else from ATTN_MALLOC; so do
        attn_kv_cache_attend and attn_kv_pages_attend. attn_mha takes its projections besides. Other functions of caches
        and pages need no memory.
        attn_sdpa_backward takes, from ctx->scratch or else ATTN_MALLOC, up to 1 MiB for each task at D = 64 or 128, and
@@ -233,9 +233,10 @@
                Matrix products, softmax and attn_merge have it too; data of matrices and tensors may be NULL then.
                attn_fault.text says what was found and what would fit; caches and pages have a fault of their own.
                (attn_ctx, attn_fault, attn_kv_cache and attn_kv_pages have grown: compile every file anew.) Statuses are
-               what they were. Where sizes do not fit together, inputs are compared from left to right, then outputs,
-               and the first that differs from those before it is named: b of a product, not a; v, not grads.v. Where a
-               number of elements overflows it is the array: opts.blocks.index, not opts.blocks
+               what they were. Where sizes do not fit together, they are taken from the inputs, from left to right: who
+               differs from these is at fault, of several the leftmost. So it is b of a product, not a, and v, not
+               grads.v. Where a number of elements overflows it is the array: opts.blocks.index, not opts.blocks. Calls
+               take more scratch, up to 20 KiB for each task, and less stack: give what a dry run tells
        0.14.1  The same numbers from less code. Softmax of short rows is up to 4 times as fast
        0.14.0  Products of few rows have the kernel that attention of few rows has: up to 24 rows with AVX-512, 48
                elsewhere, are 1.0 to 2 times as fast, of one row in plain C 12 times, and have other last bits than the
@@ -2088,6 +2089,9 @@ ATTN__NOINLINE void attn__blame_view(attn__check *c, const attn__view *v, attn_s
         c->middle = !v->given               ? "is required"
                     : box->n[3] == SIZE_MAX ? "is a view that could not be made"
                                             : "data is NULL";
+    } else if (status == ATTN_ERR_DTYPE && role & (ATTN__ANY_FLOAT | ATTN__STORED) && !(role & ATTN__SUM)) {
+        c->middle = attn__dtype_string(box->dtype);
+        c->end_of = ", where a type of float fits";
     } else if (status == ATTN_ERR_DTYPE) {
         c->middle = attn__dtype_string(box->dtype);
         c->end_of = role & ATTN__BOOL                     ? ", where bool fits"
@@ -2293,7 +2297,8 @@ static void attn__check_alias(attn__check *c, const attn__view *v)
         if (!(role & ATTN__IN_PLACE && attn__is_same(&out, &other)) && attn__shares(&out, &other)) {
             attn__fault(c, ATTN_ERR_ALIAS, 0, v->is->name);
             c->other = w->is->name;
-            c->middle = "they share memory";
+            c->middle = "shares memory with ";
+            c->end_of = w->is->name ? w->is->name : "";
             return;
         }
     }
@@ -2636,9 +2641,8 @@ typedef struct attn__few {
     ptrdiff_t ahead;         /* dot, of one query and long rows: so many bytes ahead they are prefetched; 0: not */
     const void *added;       /* dot: of each key, what is added to its scores; or NULL */
     int part;                /* dot: attn__part; where not 0, there are dot_keys keys at most */
-    void
-        *lanes; /* dot: dot_keys vectors of each query, and of one more: of a part, what is added up so far; of a whole,
-                    of ATTN__DOT_MOST queries at most */
+    void *lanes; /* dot: dot_keys vectors of each query, and of one more if there are 3 or 7 of 8: of a part, what is
+                    added up so far; of a whole, of ATTN__DOT_MOST queries at most */
 } attn__few;
 
 /* The same from key number k on. */
@@ -3251,6 +3255,7 @@ ATTN_API int attn_isa_available(attn_isa isa)
 
 /* Bytes of scratch that every call, or worker, has on its stack: little enough for threads of small stacks. */
 #define ATTN__STACK 16384
+#define ATTN__PLAN_STACK 17408 /* and attention, whose other frames are small */
 
 static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype real)
 {
@@ -4159,9 +4164,9 @@ static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat 
     attn__product(out, a, b, NULL, alpha, 0, attn__are_few(a, b, out->rows, NULL), NULL);
 }
 
-/* Checks and computes out = alpha a b, or +=. `least`: the smallest legal length of a sum. */
-static attn_status attn__checked_product(const attn_mat *out, const attn_mat *a, const attn_mat *b, size_t least,
-                                         double alpha, int adds, const attn_ctx *ctx)
+/* Checks out = alpha a b, or +=. `least`: the smallest legal length of a sum. */
+ATTN__NOINLINE attn_status attn__product_ready(const attn_mat *out, const attn_mat *a, const attn_mat *b, size_t least,
+                                               double alpha, int adds, const attn_ctx *ctx)
 {
     static const attn__argument attn__arguments[] = {
         {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT | ATTN__SUM, 0, ATTN__SHAPE2(M, N)}, /* of a sum */
@@ -4192,10 +4197,17 @@ static attn_status attn__checked_product(const attn_mat *out, const attn_mat *a,
             attn__say(&t, g.few ? "few rows: terms of dot products lie on lanes\n" : "many rows: in blocks\n");
             attn__say_number(&t, "", g.workers, g.workers == 1 ? " task\n" : " tasks\n");
         }
-    } else if (c.status == ATTN_OK) {
-        attn__product(out, a, b, NULL, alpha, adds, attn__are_few(a, b, out->rows, ctx), ctx);
     }
     return attn__check_end(&c);
+}
+
+static attn_status attn__checked_product(const attn_mat *out, const attn_mat *a, const attn_mat *b, size_t least,
+                                         double alpha, int adds, const attn_ctx *ctx)
+{
+    attn_status status = attn__product_ready(out, a, b, least, alpha, adds, ctx);
+    if (status == ATTN_OK && !(ctx && ctx->dry_run))
+        attn__product(out, a, b, NULL, alpha, adds, attn__are_few(a, b, out->rows, ctx), ctx);
+    return status;
 }
 
 ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
@@ -6294,11 +6306,13 @@ static void attn__find_hidden(const attn__block *block, uint64_t *hidden)
     const attn__tile *tile = &block->tile;
     size_t row, j;
     double score;
-    for (j = 0; j < tile->keys; j++)
-        for (row = hidden[j] = 0; row < block->at.count; row++) {
+    for (j = 0; j < tile->keys; j++) {
+        hidden[j] = 0;
+        for (row = 0; row < block->at.count; row++) {
             score = attn__get_real(block->plan, tile->scores, j * tile->layout.element + row * tile->layout.query);
             hidden[j] |= (uint64_t)(attn__bits(score) == attn__bits(attn__minus_infinity())) << row;
         }
+    }
 }
 
 /* The scores of the tile once more, which tell a hidden key (-infinity) from a visible one whose weight has become 0;
@@ -6841,6 +6855,8 @@ static void attn__carve_worker(attn__arena *arena, const attn__plan *plan, attn_
     const size_t scores = attn__whole(many * tile * size, ATTN__ALIGN);
     const size_t few_scores = attn__whole(few * attn__few_step(plan) * size, ATTN__ALIGN);
     const int k_lies = s->k_direct && !s->scattered && (!s->full_rows || attn__is_packed(&call->k));
+    const size_t queries = attn__min(attn__min(few, s->rows), ATTN__DOT_MOST); /* of a head, that dot takes together: */
+    const size_t lanes = queries + (queries % 4 == 3);                         /* of three it makes four */
     attn__block none;
     size_t i, blocks;
     shared->scores = (char *)attn__put(arena, attn__max(scores + (many > 0 ? tile * call->v.dim * size : 0),
@@ -6851,8 +6867,7 @@ static void attn__carve_worker(attn__arena *arena, const attn__plan *plan, attn_
         shared->copied_rows = shared->scores + few_scores;
     }
     shared->run = (attn__run *)attn__put(arena, (s->scattered ? keys : 1) * sizeof(attn__run));
-    shared->lanes = (char *)attn__put(arena, (few > 0 ? (attn__min(few, ATTN__DOT_MOST) + 1) * kern->dot_keys : 0) *
-                                                 (kern->lanes * size));
+    shared->lanes = (char *)attn__put(arena, lanes * kern->dot_keys * kern->lanes * size);
     shared->hidden = (uint64_t *)attn__put(arena, keys * sizeof(uint64_t));
     shared->next = (const char **)attn__put(arena, (s->holds_next ? keys : 0) * (sizeof(char *)));
     shared->k.rows = (char *)attn__put(arena, (many > 0 && !k_lies ? tile * size : 0) * call->q.dim);
@@ -7439,7 +7454,9 @@ static void attn__require_lists(attn__check *check, const attn__call *call)
         const uint32_t *index = blocks->index + list * blocks->width;
         attn__require_most(check, blocks->count[list], blocks->width, "opts.blocks.count");
         for (i = 0; i < blocks->count[list] && attn__rank(check->status) > attn__rank(ATTN_ERR_VALUE); i++) {
-            attn__require_most(check, (size_t)index[i] + 1, most, "opts.blocks.index");
+            if (index[i] >= most)
+                attn__blame(check, ATTN_ERR_VALUE, "opts.blocks.index", index[i], ", where there are ", most,
+                            " blocks");
             if (i > 0 && index[i] <= index[i - 1])
                 attn__blame(check, ATTN_ERR_VALUE, "opts.blocks.index", index[i], " follows ", index[i - 1], "");
         }
@@ -7561,7 +7578,7 @@ static char *attn__borrow(attn__check *check, const attn_ctx *ctx, size_t bytes,
 /* Where there is no memory but the stack, a call that does not fit is planned once more. */
 static void attn__plan_fit(attn__plan *plan, const attn__check *check)
 {
-    if (!ATTN__NO_MALLOC || check->status != ATTN_OK || plan->call.ctx.scratch || plan->bytes <= ATTN__STACK)
+    if (!ATTN__NO_MALLOC || check->status != ATTN_OK || plan->call.ctx.scratch || plan->bytes <= ATTN__PLAN_STACK)
         return;
     plan->frugal = 1;
     attn__plan_schedule(plan);
@@ -7580,7 +7597,7 @@ static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t
         attn__plan_fit(plan, check);
     if (ctx->dry_run && attn__tell(&t, check, plan->call.kern, bytes))
         attn__say_plan(&t, plan);
-    if (plan->runs && (ctx->scratch || plan->bytes > ATTN__STACK)) {
+    if (plan->runs && (ctx->scratch || plan->bytes > ATTN__PLAN_STACK)) {
         plan->scratch = attn__borrow(check, ctx, plan->bytes, &plan->own);
         plan->runs = plan->scratch != NULL;
     }
@@ -7589,7 +7606,7 @@ static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t
 
 ATTN__NOINLINE void attn__plan_on_stack(attn__plan *plan)
 {
-    char stack[ATTN__STACK];
+    char stack[ATTN__PLAN_STACK];
     plan->scratch = attn__align(stack);
     attn__plan_execute(plan);
     plan->scratch = NULL; /* the stack ends here */
@@ -7919,9 +7936,10 @@ static attn__stored attn__of_cache(const attn_kv_cache *cache)
     const attn_kv_cache *c = cache && cache->lens ? cache : &attn__none;
     float *k_scales = attn__has_scales(c->k.dtype) ? c->k_scales : NULL;
     float *v_scales = attn__has_scales(c->v.dtype) ? c->v_scales : NULL;
+    attn_fault *fault = cache ? cache->fault : NULL;
     /* clang-format off */
-    const attn__stored s = {attn__arguments, c, c->fault, "cache.lens", "cache.first", c->lens != NULL, 0, c->ring,
-                            &c->k, &c->v, k_scales, v_scales, c->k.batch, c->k.len, c->lens, c->first, NULL, 0};
+    const attn__stored s = {attn__arguments, c, fault, "cache.lens", "cache.first", c->lens != NULL, 0, c->ring, &c->k,
+                            &c->v, k_scales, v_scales, c->k.batch, c->k.len, c->lens, c->first, NULL, 0};
     /* clang-format on */
     return s;
 }
@@ -8160,7 +8178,8 @@ static attn_status attn__append(const attn__stored *to, const attn_tensor *k, co
             len = to->lens[b];
             attn__require(&c, n > L || to->paged || n <= (size_t)PTRDIFF_MAX - len, ATTN_ERR_OVERFLOW, "lens");
             if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE))
-                attn__require(&c, !attn__lacks_page(&source, b, len, len + n), ATTN_ERR_VALUE, "pages.table");
+                if (attn__lacks_page(&source, b, len, len + n))
+                    attn__blame(&c, ATTN_ERR_VALUE, "pages.table", 0, "names no page that there is for a token", 0, "");
         }
     for (b = 0; b < to->batch && c.status == ATTN_OK; b++) {
         n = lens ? lens[b] : L;
@@ -8351,14 +8370,14 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
 
 /* -- attention to what is stored -- */
 
-/* Plans attention to what is stored. Its scratch does not depend on which tokens are there, which is looked at for
-   check_missing alone. Lk is the largest of lens, if these may be read; of the columns of a mask or bias for every
-   token that there is room for, the first Lk count. */
-static void attn__set_dim(attn_tensor *t, size_t dim)
+static void attn__set_dim(attn_tensor *t, size_t dim) /* unless it is absent, or bad */
 {
-    t->dim = t->data ? dim : t->dim;
+    if (!attn__tensor_absent(t) && !attn__tensor_bad(t))
+        t->dim = dim;
 }
 
+/* Plans attention to what is stored. Lk is the largest of lens, if these may be read; of the columns of a mask or bias
+   for every token that there is room for, the first Lk count. */
 ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stored *s, const attn_tensor *out,
                                               const attn_tensor *q, const attn_opts *opts, const attn_ctx *ctx)
 {
@@ -8403,12 +8422,15 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stor
     o->kv_lens = known ? s->lens : NULL;
     attn__check_views(&c);
     attn__require_inputs(&c, &plan->call);
-    attn__require(&c, !opts || !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
-    attn__require(&c, !opts || !attn__drops(opts), ATTN_ERR_VALUE, "opts.dropout");
-    attn__require(&c, !opts || opts->sequences == 0, ATTN_ERR_VALUE, "opts.sequences");
+    if (opts && opts->kv_lens)
+        attn__blame(&c, ATTN_ERR_VALUE, "opts.kv_lens", 0, "does not go with a cache", 0, "");
+    if (opts && attn__drops(opts))
+        attn__blame(&c, ATTN_ERR_VALUE, "opts.dropout", 0, "does not go with a cache", 0, "");
+    if (opts && opts->sequences > 0)
+        attn__blame(&c, ATTN_ERR_VALUE, "opts.sequences", 0, "does not go with a cache", 0, "");
     attn__plan_resolve(plan, &c);
-    if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE))
-        attn__require(&c, !attn__sees_missing(plan), ATTN_ERR_VALUE, s->gone_name);
+    if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE) && attn__sees_missing(plan))
+        attn__blame(&c, ATTN_ERR_VALUE, s->gone_name, 0, "a query sees a token that is not there", 0, "");
     bytes = plan->bytes;
     if (attn__is_dry(&c) && c.status == ATTN_OK) { /* what it takes when there are as many keys as there may ever be */
         plan->call.k.len = s->ring ? (size_t)PTRDIFF_MAX : s->room;
@@ -8921,7 +8943,7 @@ static void attn__mean_weights(const attn__mha *mha)
 static void attn__require_columns(attn__check *c, size_t n, size_t heads, size_t dims, const char *name)
 {
     if (heads > 0 && (n % heads != 0 || n / heads != dims))
-        attn__blame(c, ATTN_ERR_SHAPE, name, n, " columns of heads, where ", heads * dims, " fit");
+        attn__blame(c, ATTN_ERR_SHAPE, name, n, " in all heads, where ", heads * dims, " fit");
 }
 
 /* Lists the arguments of a layer; or those of the way back, of which the first is dout. */

@@ -152,7 +152,7 @@ names_argument() {
 		}
 		END
     $CC $LDFLAGS -DATTN_INTERFACE_ONLY -I"$top" "$work/fault.c" "$B/attn.o" -o "$work/fault" -lm -lpthread &&
-        says 1 'attn_sdpa(q, q, q, q, NULL, &show_ctx): out, q: they share memory' "$work/fault" &&
+        says 1 'attn_sdpa(q, q, q, q, NULL, &show_ctx): out, q: shares memory with q' "$work/fault" &&
         says 1 'attn_alibi_slopes(NULL, 4): a required argument is missing' "$work/fault" again &&
         says 1 'f: k: 2 rows, where 3 fit' "$work/fault" with text
 }
