@@ -123,7 +123,7 @@
 
    MEMORY
        On x86-64, as gcc and clang compile it optimised, a call takes at most 8 KiB of stack if ctx->scratch has what a
-       dry run tells, at most 24 KiB without.
+       dry run tells, at most 24 KiB without; attention up to 40 KiB where there is no other memory.
        attn_mat_new allocates; so do attn_kv_cache_init, unless it is given storage, and attn_attention and the general,
        additive and cosine scores, for temporaries that they free.
        Matrix products take up to 600 KiB for each task, from ctx->scratch if that is given, else the larger ones from
@@ -3255,7 +3255,8 @@ ATTN_API int attn_isa_available(attn_isa isa)
 
 /* Bytes of scratch that every call, or worker, has on its stack: little enough for threads of small stacks. */
 #define ATTN__STACK 16384
-#define ATTN__PLAN_STACK 17408 /* and attention, whose other frames are small */
+#define ATTN__PLAN_STACK 17408 /* and attention, whose other frames are small; */
+#define ATTN__LAST_STACK 33792 /* this much where there is no other memory */
 
 static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype real)
 {
@@ -7597,27 +7598,42 @@ static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t
         attn__plan_fit(plan, check);
     if (ctx->dry_run && attn__tell(&t, check, plan->call.kern, bytes))
         attn__say_plan(&t, plan);
-    if (plan->runs && (ctx->scratch || plan->bytes > ATTN__PLAN_STACK)) {
-        plan->scratch = attn__borrow(check, ctx, plan->bytes, &plan->own);
-        plan->runs = plan->scratch != NULL;
-    }
+    if (plan->runs && !ctx->scratch && plan->bytes > ATTN__PLAN_STACK)
+        plan->own = attn__allocate(plan->bytes);
+    if (plan->own)
+        plan->scratch = attn__align(plan->own);
+    else if (plan->runs && (ctx->scratch || plan->bytes > ATTN__LAST_STACK))
+        plan->runs = (plan->scratch = attn__borrow(check, ctx, plan->bytes, &plan->own)) != NULL;
     return attn__check_end(check);
+}
+
+static void attn__plan_execute_in(attn__plan *plan, char *stack)
+{
+    plan->scratch = attn__align(stack);
+    attn__plan_execute(plan);
+    plan->scratch = NULL; /* the stack ends here */
 }
 
 ATTN__NOINLINE void attn__plan_on_stack(attn__plan *plan)
 {
     char stack[ATTN__PLAN_STACK];
-    plan->scratch = attn__align(stack);
-    attn__plan_execute(plan);
-    plan->scratch = NULL; /* the stack ends here */
+    attn__plan_execute_in(plan, stack);
+}
+
+ATTN__NOINLINE void attn__plan_on_last_stack(attn__plan *plan)
+{
+    char stack[ATTN__LAST_STACK];
+    attn__plan_execute_in(plan, stack);
 }
 
 static attn_status attn__plan_run(attn__plan *plan, attn_status status)
 {
     if (plan->runs && plan->scratch)
         attn__plan_execute(plan);
-    else if (plan->runs)
+    else if (plan->runs && plan->bytes <= ATTN__PLAN_STACK)
         attn__plan_on_stack(plan);
+    else if (plan->runs)
+        attn__plan_on_last_stack(plan);
     if (plan->runs)
         attn__release(plan->own);
     return status;
