@@ -123,7 +123,7 @@
 
    MEMORY
        On x86-64, as gcc and clang compile it optimised, a call takes at most 8 KiB of stack if ctx->scratch has what a
-       dry run tells, at most 24 KiB without; attention up to 40 KiB where there is no other memory.
+       dry run tells, at most 24 KiB without; attention up to 40 KiB with ATTN_NO_STDLIB.
        attn_mat_new allocates; so do attn_kv_cache_init, unless it is given storage, and attn_attention and the general,
        additive and cosine scores, for temporaries that they free.
        Matrix products take up to 600 KiB for each task, from ctx->scratch if that is given, else the larger ones from
@@ -3256,7 +3256,7 @@ ATTN_API int attn_isa_available(attn_isa isa)
 /* Bytes of scratch that every call, or worker, has on its stack: little enough for threads of small stacks. */
 #define ATTN__STACK 16384
 #define ATTN__PLAN_STACK 17408 /* and attention, whose other frames are small; */
-#define ATTN__LAST_STACK 33792 /* this much where there is no other memory */
+#define ATTN__LAST_STACK 33792 /* this much where there is no malloc */
 
 static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype real)
 {
@@ -7598,11 +7598,7 @@ static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t
         attn__plan_fit(plan, check);
     if (ctx->dry_run && attn__tell(&t, check, plan->call.kern, bytes))
         attn__say_plan(&t, plan);
-    if (plan->runs && !ctx->scratch && plan->bytes > ATTN__PLAN_STACK)
-        plan->own = attn__allocate(plan->bytes);
-    if (plan->own)
-        plan->scratch = attn__align(plan->own);
-    else if (plan->runs && (ctx->scratch || plan->bytes > ATTN__LAST_STACK))
+    if (plan->runs && (ctx->scratch || plan->bytes > (ATTN__NO_MALLOC ? ATTN__LAST_STACK : ATTN__PLAN_STACK)))
         plan->runs = (plan->scratch = attn__borrow(check, ctx, plan->bytes, &plan->own)) != NULL;
     return attn__check_end(check);
 }
