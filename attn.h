@@ -1338,12 +1338,12 @@ ATTN__INLINE void *attn__carve(attn__arena *arena, size_t count, size_t size)
     return count > 0 ? attn__carve_some(arena, count, size) : NULL;
 }
 
-/* The same for bytes whose sum is known not to overflow, and never NULL with memory. */
+/* The same for bytes whose sum is known not to overflow: what they are while measuring, nobody asks. */
 ATTN__INLINE void *attn__put(attn__arena *arena, size_t bytes)
 {
-    char *at = arena->base ? arena->base + arena->used : NULL;
+    uintptr_t at = (uintptr_t)arena->base + arena->used;
     arena->used += attn__whole(bytes, ATTN__ALIGN);
-    return at;
+    return (void *)at;
 }
 
 /* ==== 2. views and dtypes ========================================================================================
@@ -1429,16 +1429,7 @@ typedef struct attn__box {
 
 static void attn__box_tensor(attn__box *box, const attn_tensor *t)
 {
-    box->data = (const char *)t->data;
-    box->dtype = t->dtype;
-    box->n[0] = t->batch;
-    box->n[1] = t->heads;
-    box->n[2] = t->len;
-    box->n[3] = t->dim;
-    box->s[0] = t->batch_stride;
-    box->s[1] = t->head_stride;
-    box->s[2] = t->len_stride;
-    box->s[3] = t->dim_stride;
+    ATTN__MEMCPY(box, t, sizeof *box);
 }
 
 static void attn__box_mat(attn__box *box, const attn_mat *m)
@@ -1447,66 +1438,66 @@ static void attn__box_mat(attn__box *box, const attn_mat *m)
     attn__box_tensor(box, &t);
 }
 
-ATTN__NOINLINE int attn__measure_large(const attn__box *box, uintptr_t *first, uintptr_t *end)
+/* The addresses that a box covers. */
+typedef struct attn__extent {
+    uintptr_t first, end;
+    int ordered; /* each stride steps over all that the ones on its right reach, so that no two elements share one */
+} attn__extent;
+
+ATTN__NOINLINE int attn__overflows(const attn__box *box)
 {
-    const size_t most = (size_t)PTRDIFF_MAX, size = attn__size(box->dtype);
-    const uintptr_t data = (uintptr_t)box->data;
-    size_t reach = 0, below = 0, step;
-    int d;
-    for (d = 0; d < 4; d++) {
-        if (box->n[d] < 2)
-            continue;
-        if (!attn__mul_size(&step, box->n[d] - 1, attn__magnitude(box->s[d])) || box->n[d] > most ||
-            reach > most - step)
-            return 0;
-        reach += step;
-        below += box->s[d] < 0 ? step : 0;
-    }
-    if (!attn__mul_size(&reach, reach + 1, size))
-        return 0;
-    *first = data - below * size;
-    *end = *first + reach;
-    return !data || (*first <= data && data <= *end); /* neither wraps around */
+    const size_t most = (size_t)PTRDIFF_MAX;
+    size_t reach = 0, step, d;
+    for (d = 0; d < 4; d++)
+        if (box->n[d] > 1) {
+            if (box->n[d] > most || !attn__mul_size(&step, box->n[d] - 1, attn__magnitude(box->s[d])) ||
+                step > most - reach)
+                return 1;
+            reach += step;
+        }
+    return !attn__mul_size(&reach, reach + 1, attn__size(box->dtype));
 }
 
-/* Finds the addresses that a box covers. Returns 0 if they, a dimension, or the bytes between them overflow. */
-ATTN__NOINLINE int attn__measure(const attn__box *box, uintptr_t *first, uintptr_t *end)
+/* Returns 0 if the addresses, a dimension, or the bytes between them overflow. */
+ATTN__NOINLINE int attn__measure(const attn__box *box, attn__extent *extent)
 {
     const uintptr_t data = (uintptr_t)box->data;
-    size_t reach = 1, below = 0, large = 0, step, stride, size;
-    int d;
+    size_t reach = 0, below = 0, large = 0, step, stride, size;
+    int d, ordered = 1;
     ATTN__UNROLL
-    for (d = 0; d < 4; d++)
+    for (d = 3; d >= 0; d--)
         if (box->n[d] > 1) {
             stride = attn__magnitude(box->s[d]);
             step = (box->n[d] - 1) * stride;
             large |= box->n[d] | stride;
+            ordered &= stride > reach;
             reach += step;
             below += box->s[d] < 0 ? step : 0;
         }
-    if (large >> (sizeof(size_t) * 4 - 4) != 0) /* four steps of less do not overflow, in bytes */
-        return attn__measure_large(box, first, end);
+    if (large >> (sizeof(size_t) * 4 - 4) != 0 && attn__overflows(box)) /* four steps of less do not, in bytes */
+        return 0;
     size = attn__size(box->dtype);
-    *first = data - below * size;
-    *end = *first + reach * size;
-    return !data || (*first <= data && data <= *end);
+    extent->first = data - below * size;
+    extent->end = extent->first + (reach + 1) * size;
+    extent->ordered = ordered;
+    return !data || (extent->first <= data && data <= extent->end); /* neither wraps around */
 }
 
 /* Is it a view that does not overflow, as a bad one does? */
 static int attn__mat_fits(const attn_mat *m)
 {
     attn__box box;
-    uintptr_t first, end;
+    attn__extent extent;
     attn__box_mat(&box, m);
-    return attn__measure(&box, &first, &end);
+    return attn__measure(&box, &extent);
 }
 
 ATTN__INLINE int attn__tensor_fits(const attn_tensor *t)
 {
     attn__box box;
-    uintptr_t first, end;
+    attn__extent extent;
     attn__box_tensor(&box, t);
-    return attn__measure(&box, &first, &end);
+    return attn__measure(&box, &extent);
 }
 
 /* data + elements, const dropped; NULL, which an array without elements may be, stays NULL. */
@@ -1868,8 +1859,9 @@ typedef struct attn__argument {
 
 typedef struct attn__view { /* an argument that is there */
     const attn__argument *is;
-    const void *given;    /* the attn_mat, attn_tensor or array; NULL: absent, though it is required */
-    uintptr_t first, end; /* the addresses that it covers, once it has been checked */
+    const void *given;   /* the attn_mat, attn_tensor or array; NULL: absent, though it is required */
+    attn__extent extent; /* once it has been checked */
+    int role;
 } attn__view;
 
 /* attn_mha_backward lists most: the tensors, matrices and arrays in attn_opts but its outputs (9), attn_mha_weights (8)
@@ -1893,7 +1885,7 @@ typedef struct attn__check {
     size_t found, fits;           /* where middle joins them: it begins with a space or comma */
     const attn_ctx *ctx;          /* or NULL */
     attn_fault *wanted;
-    int writes, accumulates;    /* STORED is an output; SUM is no 16-bit type */
+    int ignored, written; /* roles that do not count: SUM, unless it is added to; those that are outputs: STORED */
     uint64_t bound;             /* a bit for each letter that is bound, */
     size_t size[ATTN__LETTERS]; /* and the size */
     attn__view *checked, *end;  /* of the list */
@@ -1922,7 +1914,8 @@ static void attn__check_begin(attn__check *c, const attn_ctx *ctx) /* views are 
     c->position = SIZE_MAX;
     c->ctx = ctx;
     c->wanted = ctx ? ctx->fault : NULL;
-    c->writes = c->accumulates = 0;
+    c->ignored = ATTN__SUM;
+    c->written = 0;
     c->bound = 1 << ATTN__L_none | 1 << ATTN__L_1;
     c->size[ATTN__L_none] = c->size[ATTN__L_1] = 1;
     c->checked = c->end = c->view;
@@ -2011,14 +2004,11 @@ ATTN__NOINLINE void attn__list(attn__check *c, const attn__argument *is, size_t 
         ATTN_ASSERT(c->end < c->view + ATTN__ARGUMENTS);
         c->end->is = is;
         c->end->given = absent ? NULL : given;
+        c->end->role = is->role & ~c->ignored;
+        if (is->role & c->written)
+            c->end->role |= ATTN__OUT;
         c->end++;
     }
-}
-
-static int attn__role_of(const attn__check *c, const attn__view *v)
-{
-    return (v->is->role | (c->writes && v->is->role & ATTN__STORED ? ATTN__OUT : 0)) &
-           ~(c->accumulates ? 0 : ATTN__SUM);
 }
 
 /* Where the elements of an argument lie. */
@@ -2061,14 +2051,14 @@ static int attn__is_empty(const attn__box *box)
 /* May an element of this type go there, where the compute type is F64 (wide) or F32? */
 static int attn__is_dtype(attn_dtype dtype, int role, int wide)
 {
-    if ((dtype == ATTN_F16 || dtype == ATTN_BF16) && role & (ATTN__COMPUTED | ATTN__SUM))
-        return 0;
-    if (role & ATTN__BOOL || dtype == ATTN_BOOL)
-        return dtype == ATTN_BOOL && role & (ATTN__BOOL | ATTN__ANY_TYPE | ATTN__ARRAY);
-    if (dtype == ATTN_I8)
-        return role & ATTN__STORED;
-    return attn__is_float(dtype) &&
-           ((dtype == ATTN_F64) == wide || role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT | ATTN__STORED | ATTN__ARRAY));
+    const unsigned half = 1u << ATTN_F16 | 1u << ATTN_BF16, all = half | 1u << ATTN_F32 | 1u << ATTN_F64;
+    unsigned fits = wide ? 1u << ATTN_F64 : half | 1u << ATTN_F32;
+    if (role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT | ATTN__STORED | ATTN__ARRAY))
+        fits = all | (role & ATTN__STORED ? 1u << ATTN_I8 : 0) |
+               (role & (ATTN__ANY_TYPE | ATTN__ARRAY) ? 1u << ATTN_BOOL : 0);
+    if (role & (ATTN__COMPUTED | ATTN__SUM))
+        fits &= ~half;
+    return (unsigned)dtype < 8 && (role & ATTN__BOOL ? 1u << ATTN_BOOL : fits) >> dtype & 1;
 }
 
 static const char *attn__dtype_string(attn_dtype dtype)
@@ -2079,8 +2069,9 @@ static const char *attn__dtype_string(attn_dtype dtype)
 
 /* Says what is wrong with an argument: the cold half of attn__check_view. d: the dimension that does not fit. */
 ATTN__NOINLINE void attn__blame_view(attn__check *c, const attn__view *v, attn_status status, const attn__box *box,
-                                     int role, int wide, size_t d)
+                                     int wide, size_t d)
 {
+    const int role = v->role;
     static const char *const attn__middle[] = {" items, where ", " heads, where ", " positions, where ",
                                                " dims, where ",  " rows, where ",  " columns, where "};
     if (!attn__fault(c, status, (size_t)(v - c->view), v->is->name))
@@ -2109,12 +2100,13 @@ ATTN__NOINLINE void attn__blame_view(attn__check *c, const attn__view *v, attn_s
 }
 
 /* All that an argument says by itself, and its shape, whose letters it binds. In a dry run data may be NULL. */
-static void attn__check_view(attn__check *c, attn__view *v, int role, int wide)
+static void attn__check_view(attn__check *c, attn__view *v, int wide)
 {
+    const int role = v->role;
     attn_status status = ATTN_OK;
     attn__box box;
     size_t d = 0, n, misfit = 4;
-    v->first = v->end = 0;
+    v->extent.first = v->extent.end = 0;
     if (v->given && !(role & (ATTN__MAT | ATTN__ARRAY)))
         attn__box_tensor(&box, (const attn_tensor *)v->given);
     else if (v->given || role & ATTN__ARRAY)
@@ -2134,14 +2126,14 @@ static void attn__check_view(attn__check *c, attn__view *v, int role, int wide)
     }
     if (misfit < 4)
         status = ATTN_ERR_SHAPE;
-    if (status == ATTN_OK && !attn__measure(&box, &v->first, &v->end))
+    if (status == ATTN_OK && !attn__measure(&box, &v->extent))
         status = ATTN_ERR_OVERFLOW;
     else if (status == ATTN_OK && ((uintptr_t)box.data & (attn__alignment(box.dtype) - 1)) != 0)
         status = ATTN_ERR_VALUE;
     if (status != ATTN_OK)
-        attn__blame_view(c, v, status, &box, role, wide, misfit);
+        attn__blame_view(c, v, status, &box, wide, misfit);
     if (!box.data || status != ATTN_OK)
-        v->first = v->end = 0;
+        v->extent.first = v->extent.end = 0;
 }
 
 static int attn__is_same(const attn__box *a, const attn__box *b)
@@ -2188,19 +2180,7 @@ static int attn__is_distinct(const attn__box *v)
 {
     size_t stride, below = 0;
     attn__axis axis[4];
-    int count, d;
-    for (d = 3; d >= 0; d--) { /* mostly they stand in order */
-        if (v->n[d] < 2)
-            continue;
-        stride = attn__magnitude(v->s[d]);
-        if (stride <= below)
-            break;
-        below += (v->n[d] - 1) * stride;
-    }
-    if (d < 0)
-        return 1;
-    count = attn__add_axes(axis, v);
-    below = 0;
+    int count = attn__add_axes(axis, v);
     while (count-- > 0) {
         stride = attn__magnitude(axis[count].stride);
         if (stride <= below)
@@ -2280,21 +2260,23 @@ ATTN__NOINLINE int attn__shares(const attn__box *out, const attn__box *other)
 /* Does an output overlap itself or another argument? Pairs of outputs are looked at once, by the first. */
 static void attn__check_alias(attn__check *c, const attn__view *v)
 {
+    const attn__extent *at = &v->extent;
     const attn__view *w;
-    int role = attn__role_of(c, v);
     attn__box out, other;
-    attn__find_box(c, v, &out);
-    if (attn__is_empty(&out) || !out.data)
+    if (at->first == at->end)
         return;
-    if (!attn__is_distinct(&out) && attn__fault(c, ATTN_ERR_ALIAS, 0, v->is->name)) {
+    attn__find_box(c, v, &out);
+    if (attn__is_empty(&out))
+        return;
+    if (!at->ordered && !attn__is_distinct(&out) && attn__fault(c, ATTN_ERR_ALIAS, 0, v->is->name)) {
         c->middle = "its elements share memory";
         return;
     }
     for (w = c->view; w < c->end; w++) {
-        if (w->end <= v->first || v->end <= w->first || w == v || (attn__role_of(c, w) & ATTN__OUT && w < v))
+        if (w->extent.end <= at->first || at->end <= w->extent.first || w == v || (w->role & ATTN__OUT && w < v))
             continue;
         attn__find_box(c, w, &other);
-        if (!(role & ATTN__IN_PLACE && attn__is_same(&out, &other)) && attn__shares(&out, &other)) {
+        if (!(v->role & ATTN__IN_PLACE && attn__is_same(&out, &other)) && attn__shares(&out, &other)) {
             attn__fault(c, ATTN_ERR_ALIAS, 0, v->is->name);
             c->other = w->is->name;
             c->middle = "shares memory with ";
@@ -2310,20 +2292,18 @@ static void attn__check_some(attn__check *c)
 {
     attn__view *v = c->view;
     const attn_tensor *first = NULL;
-    int pass, role, wide;
-    while (v + 1 < c->end && attn__role_of(c, v) & (ATTN__OUT | ATTN__LATE | ATTN__ARRAY))
+    int pass, wide;
+    while (v + 1 < c->end && v->role & (ATTN__OUT | ATTN__LATE | ATTN__ARRAY))
         v++;
-    if (v < c->end && attn__role_of(c, v) & (ATTN__OUT | ATTN__LATE | ATTN__ARRAY))
+    if (v < c->end && v->role & (ATTN__OUT | ATTN__LATE | ATTN__ARRAY))
         v = c->view;
     if (v < c->end && !(v->is->role & ATTN__ARRAY))
         first = (const attn_tensor *)v->given; /* or a matrix, which begins alike */
     wide = first && first->dtype == ATTN_F64;
     for (pass = 0; pass < 2; pass++)
-        for (v = c->checked; v < c->end; v++) {
-            role = attn__role_of(c, v);
-            if (((role & (ATTN__OUT | ATTN__LATE)) != 0) == pass)
-                attn__check_view(c, v, role, wide);
-        }
+        for (v = c->checked; v < c->end; v++)
+            if (!(v->role & (ATTN__OUT | ATTN__LATE)) == !pass)
+                attn__check_view(c, v, wide);
     c->checked = c->end;
 }
 
@@ -2333,7 +2313,7 @@ static void attn__check_views(attn__check *c)
     const attn__view *v;
     attn__check_some(c);
     for (v = c->view; v < c->end && c->status == ATTN_OK; v++)
-        if (attn__role_of(c, v) & ATTN__OUT)
+        if (v->role & ATTN__OUT)
             attn__check_alias(c, v);
 }
 
@@ -4179,7 +4159,7 @@ ATTN__NOINLINE attn_status attn__product_ready(const attn_mat *out, const attn_m
     attn__gemm g;
     attn__check c;
     attn__check_begin(&c, ctx);
-    c.accumulates = adds;
+    c.ignored = adds ? 0 : ATTN__SUM;
     attn__list(&c, attn__arguments + !adds, 1, NULL, each, 0);
     attn__list(&c, attn__arguments + 2, 2, NULL, each + 1, 0);
     attn__list_ctx(&c);
@@ -6169,7 +6149,7 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
     const attn__tile *tile = &block->tile;
     const attn__state *state = block->into;
     int values = t == &plan->call.v, copies, found = 0;
-    attn__few all, part;
+    attn__few all, part, *now = &all;
     size_t k, n, g, row, room = attn__query_room(plan);
     attn__few_rows(block, &all, t);
     copies = clean || attn__copies_few(plan, t);
@@ -6177,10 +6157,13 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
         kern->block.scale(state->out, state->layout, t->dim, block->at.count, tile->factor);
     for (k = 0; k < all.keys; k += n) {
         n = copies || (values && tile->numbers) ? attn__chain_keys(block, k) : all.keys;
-        for (g = 0; g < all.heads; g += part.heads) {
-            part = attn__few_from(&all, k);
-            part.keys = n;
+        for (g = 0; g < all.heads; g += now->heads) {
             row = g * all.queries;
+            if (n < all.keys || copies) {
+                now = &part;
+                part = attn__few_from(&all, k);
+                part.keys = n;
+            }
             if (copies)
                 attn__copy_few(block, &part, g, t);
             if (clean && kern->nonfinite(block->shared->copied_rows, (ptrdiff_t)t->dim, n, t->dim)) {
@@ -6189,15 +6172,12 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
             }
             if (values)
                 kern->weigh(attn__real_at(plan, state->out, row * state->layout.query), state->layout.query,
-                            attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, &part);
+                            attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, now);
             else
                 kern->dot(attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query,
-                          attn__real_at(plan, block->queries, row * room), room, &part);
+                          attn__real_at(plan, block->queries, row * room), room, now);
         }
     }
-    for (row = 0; !values && all.keys % kern->lanes > 0 && row < tile->queries; row++) /* softcap reads whole vectors */
-        ATTN__MEMSET(attn__real_at(plan, tile->scores, row * tile->layout.query + all.keys), 0,
-                     (kern->lanes - all.keys % kern->lanes) * kern->size);
     return found;
 }
 
@@ -6831,9 +6811,7 @@ static int attn__is_interleaved(const attn_tensor *t) /* rows of several heads l
 static void attn__carve_state(attn__arena *arena, const attn__plan *plan, attn__state *state)
 {
     const size_t reals = plan->column * plan->call.kern->size;
-    char *at = (char *)attn__put(arena, plan->state_out + 3 * reals);
-    if (!at)
-        return;
+    char *at = (char *)attn__put(arena, plan->state_bytes);
     state->out = at;
     state->max = at + plan->state_out;
     state->sum = at + plan->state_out + reals;
@@ -6860,14 +6838,11 @@ static void attn__carve_worker(attn__arena *arena, const attn__plan *plan, attn_
     const size_t lanes = queries + (queries % 4 == 3);                         /* of three it makes four */
     attn__block none;
     size_t i, blocks;
+    shared->run = (attn__run *)attn__put(arena, (s->scattered ? keys : 1) * sizeof(attn__run));
     shared->scores = (char *)attn__put(arena, attn__max(scores + (many > 0 ? tile * call->v.dim * size : 0),
                                                         few_scores + (few > 0 ? ATTN__FEW_CHAIN * dims * size : 0)));
-    shared->v.rows = shared->copied_rows = NULL;
-    if (shared->scores) {
-        shared->v.rows = shared->scores + scores;
-        shared->copied_rows = shared->scores + few_scores;
-    }
-    shared->run = (attn__run *)attn__put(arena, (s->scattered ? keys : 1) * sizeof(attn__run));
+    shared->v.rows = shared->scores + scores;
+    shared->copied_rows = shared->scores + few_scores;
     shared->lanes = (char *)attn__put(arena, lanes * kern->dot_keys * kern->lanes * size);
     shared->hidden = (uint64_t *)attn__put(arena, keys * sizeof(uint64_t));
     shared->next = (const char **)attn__put(arena, (s->holds_next ? keys : 0) * (sizeof(char *)));
@@ -6888,10 +6863,12 @@ static void attn__carve_worker(attn__arena *arena, const attn__plan *plan, attn_
     blocks = s->full_rows ? ATTN__UNIT_BLOCKS : 1;
     worker->blocks = (attn__block *)attn__put(arena, blocks * sizeof none);
     for (i = 0; i < blocks; i++) {
-        attn__block *block = worker->blocks ? &worker->blocks[i] : &none;
+        attn__block *block = arena->base ? &worker->blocks[i] : &none;
         block->rows = (attn__row *)attn__put(arena, plan->column * sizeof(attn__row));
-        block->mask_cache = (unsigned char *)attn__put(arena, s->mask_tiles > 0 ? ATTN__MASK_CACHE : 0);
-        block->drop_rows = (uint32_t *)attn__put(arena, (attn__drops(o) ? 2 * plan->column : 0) * sizeof(uint32_t));
+        if (call->has_options) {
+            block->mask_cache = (unsigned char *)attn__put(arena, s->mask_tiles > 0 ? ATTN__MASK_CACHE : 0);
+            block->drop_rows = (uint32_t *)attn__put(arena, (attn__drops(o) ? 2 * plan->column : 0) * sizeof(uint32_t));
+        }
         block->reals = (char *)attn__put(arena, (ATTN__REALS * plan->column) * size);
         block->queries =
             (char *)attn__put(arena, attn__max(many * attn__query_terms(plan), few * attn__query_room(plan)) * size);
@@ -6911,9 +6888,8 @@ static void attn__measure_plan(attn__plan *plan)
     const attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
     const size_t keys = attn__max(s->tile_keys, s->few_keys);
-    attn__arena worker_arena = {NULL, 0}, state_arena = {NULL, 0}, arena = {NULL, 0};
+    attn__arena worker_arena = {NULL, 0}, arena = {NULL, 0};
     attn__worker worker;
-    attn__state state;
     size_t most;
     plan->column = attn__whole(attn__max(s->many_rows, s->few_rows), call->kern->lanes);
     plan->bytes = SIZE_MAX;
@@ -6923,10 +6899,9 @@ static void attn__measure_plan(attn__plan *plan)
     plan->state_out = attn__max(s->many_rows * attn__whole(call->v.dim, attn__max(call->kern->rows, call->kern->lanes)),
                                 s->few_rows * attn__whole(call->v.dim, call->kern->lanes)) *
                       call->kern->size;
+    plan->state_bytes = attn__whole(plan->state_out + 3 * plan->column * call->kern->size, ATTN__ALIGN);
     attn__carve_worker(&worker_arena, plan, &worker);
-    attn__carve_state(&state_arena, plan, &state);
     plan->worker_bytes = worker_arena.used;
-    plan->state_bytes = state_arena.used;
     arena.used = s->workers > 0 ? ATTN__ALIGN : 0; /* to align what the caller gives */
     attn__carve(&arena, s->workers, plan->worker_bytes);
     if (s->side_splits)
@@ -8016,7 +7991,7 @@ static void attn__list_stored(attn__check *c, const attn__stored *s, int scales)
     attn__list(c, s->is, 1, NULL, whole, 0);
     if (!s->given)
         return;
-    if (c->writes) { /* who does not fit what is stored is at fault */
+    if (c->written) { /* who does not fit what is stored is at fault */
         attn__bind(c, ATTN__L_B, s->batch);
         attn__bind(c, ATTN__L_Hkv, s->k->heads);
         attn__bind(c, ATTN__L_D, s->k->dim);
@@ -8024,7 +7999,7 @@ static void attn__list_stored(attn__check *c, const attn__stored *s, int scales)
     }
     attn__bind(c, ATTN__L_table, s->table_stride);
     attn__list(c, s->is + ATTN__K, 1, s->in, NULL, 0);
-    if (!c->writes || !attn__is_within(s->v, s->k))
+    if (!c->written || !attn__is_within(s->v, s->k))
         attn__list(c, s->is + ATTN__V, 1, s->in, NULL, 0);
     if (scales && attn__has_scales(s->k->dtype))
         attn__list(c, s->is + ATTN__K_SCALES, 1, s->in, NULL, 0);
@@ -8158,7 +8133,7 @@ static void attn__check_stored(attn__check *c, const attn__stored *s, int writes
 {
     attn__check_begin(c, NULL);
     c->wanted = s->fault;
-    c->writes = writes;
+    c->written = writes ? ATTN__STORED : 0;
     attn__list_stored(c, s, 1);
 }
 
@@ -10168,7 +10143,7 @@ static void attn__backward_list(attn__check *c, const attn__backward *w)
     const attn__call *call = &w->plan->call;
     const attn_opts *o = &call->opts;
     const void *const each[] = {&w->dout, &call->q, &call->k, &call->v, &call->out, &w->lse};
-    c->accumulates = g->accumulate;
+    c->ignored = g->accumulate ? 0 : ATTN__SUM;
     attn__bind(c, ATTN__L_Gq, attn__gradient_items(&g->q, &call->q));
     attn__bind(c, ATTN__L_Gk, attn__gradient_items(&g->k, &call->k));
     attn__bind(c, ATTN__L_Gv, attn__gradient_items(&g->v, &call->v));
@@ -10438,7 +10413,7 @@ static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
         {"grads.bv", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_mha_grads, bv), ATTN__SHAPE1(KV)},
         {"grads.bo", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_mha_grads, bo), ATTN__SHAPE1(E)}};
     const attn__projection *p = w->mha.p;
-    c->accumulates = w->grads->accumulate;
+    c->ignored = w->grads->accumulate ? 0 : ATTN__SUM;
     attn__bind(c, ATTN__L_Gq, attn__gradient_items(p[0].dx, p[0].x));
     attn__bind(c, ATTN__L_Gk, attn__gradient_items(p[1].dx, p[1].x));
     attn__bind(c, ATTN__L_Gv, attn__gradient_items(p[2].dx, p[2].x));
@@ -13090,9 +13065,9 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) 
     size_t i, j, r, d = 0;
     for (i = 0; i < n; i += keys) {
         for (j = 0; j < keys; j++, row += step)
-            p[j] = row;
-        for (j = 0; (!step || i + keys > n) && j < keys; j++)
-            p[j] = ATTN__NAME(key_of)(run, attn__min(i + j, n - 1)) + run->head; /* the last one again */
+            p[j] = step ? row : ATTN__NAME(key_of)(run, attn__min(i + j, n - 1)) + run->head;
+        for (j = n - i; j < keys; j++)
+            p[j] = p[n - i - 1]; /* the last one again */
         for (j = i; run->few->next && j < n && j < i + keys; j++)
             attn__prefetch_row(run->few->next[run->first + j] + run->fetch_from, run->fetch_bytes);
         for (r = 0; r < run->queries; r += ATTN__FEW_QUERIES)
