@@ -1939,7 +1939,8 @@ ATTN__NOINLINE int attn__fault(attn__check *c, attn_status status, size_t positi
     c->position = position;
     c->argument = argument;
     c->other = NULL;
-    c->middle = c->end_of = "";
+    c->middle = attn_status_string(status);
+    c->end_of = "";
     c->found = c->fits = 0;
     return 1;
 }
@@ -1965,7 +1966,7 @@ ATTN__NOINLINE void attn__blame(attn__check *c, attn_status status, const char *
 static void attn__require(attn__check *c, int condition, attn_status otherwise, const char *argument)
 {
     if (!condition)
-        attn__blame(c, otherwise, argument, 0, "", 0, "");
+        attn__blame(c, otherwise, argument, 0, attn_status_string(otherwise), 0, "");
 }
 
 static void attn__require_most(attn__check *c, size_t x, size_t most, const char *argument)
@@ -3235,7 +3236,7 @@ ATTN_API int attn_isa_available(attn_isa isa)
 
 /* Bytes of scratch that every call, or worker, has on its stack: little enough for threads of small stacks. */
 #define ATTN__STACK 16384
-#define ATTN__PLAN_STACK 17408 /* and attention, whose other frames are small; */
+#define ATTN__PLAN_STACK 16896 /* and attention, whose other frames are small; */
 #define ATTN__LAST_STACK 33792 /* this much where there is no malloc */
 
 static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype real)
@@ -3632,10 +3633,7 @@ static int attn__tell(attn__text *t, attn__check *c, const attn__kernels *kern, 
     attn__say(t, c->other ? ", " : "");
     attn__say(t, c->other ? c->other : "");
     attn__say(t, ": ");
-    if (*c->middle)
-        attn__say_fault(t, c);
-    else
-        attn__say(t, attn_status_string(c->status));
+    attn__say_fault(t, c);
     attn__say(t, "\n");
     return 0;
 }
