@@ -370,7 +370,7 @@ typedef struct attn_parallel {
 
 /* Which argument a status other than ATTN_OK speaks of: its name as in the prototype, "k", or that of a member,
    "opts.mask"; for ATTN_ERR_ALIAS also the name of the argument that it meets, if that is another: static strings. And
-   what was found there and what would fit, "3 heads, where 4 or 1 fit", or "" where the status says it all. */
+   what was found there and what would fit, "3 heads, where 4 or 1 fit", or what attn_status_string says. */
 typedef struct attn_fault {
     const char *argument, *other; /* other: NULL if there is none */
     char text[96];
