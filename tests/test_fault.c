@@ -293,7 +293,8 @@ static void refused(attn_status (*call)(const attn_ctx *), int forms, const char
         CHECK(test_wrote_nothing() && w.dry.scratch == 77);
         is_name(fault.argument, argument);
         is_name(fault.other, other);
-        snprintf(line, sizeof line, "%s%s%s: %s\n", argument, other ? ", " : "", other ? other : "", fault.text);
+        snprintf(line, sizeof line, "%s%s%s: %s\n", argument, other ? ", " : "", other ? other : "",
+                 fault.text);
         if (form == DRY && w.dry.text && !CHECK(strcmp(w.text, line) == 0))
             printf("    it says: %s\n", w.text);
     }
@@ -324,14 +325,8 @@ typedef struct place {
     int role;
 } place;
 
-#define TENSOR(name, member, role)                                                                                     \
-    {                                                                                                                  \
-        name, offsetof(struct world, member), role                                                                     \
-    }
-#define MAT(name, member, role)                                                                                        \
-    {                                                                                                                  \
-        name, offsetof(struct world, member), MATRIX | (role)                                                          \
-    }
+#define TENSOR(name, member, role) {name, offsetof(struct world, member), role}
+#define MAT(name, member, role) {name, offsetof(struct world, member), MATRIX | (role)}
 
 #define OPTIONS                                                                                                        \
     TENSOR("opts.mask", opts.mask, 0), TENSOR("opts.bias", opts.bias, 0), TENSOR("opts.lse", opts.lse, OUTPUT)
@@ -506,12 +501,12 @@ WRONG(lists_of_three, SHAPE, "opts.blocks", NULL, 0, give_lists(); w.opts.blocks
 
 #define OF_OPTIONS                                                                                                     \
     &longer_mask, &longer_bias, &float_mask, &no_offset, &no_rule, &window_of_less, &large_q_lens, &scale_of_nan,      \
-        &softcap_below, &all_dropped, &odd_sinks, &odd_slopes, &no_index, &no_count, &index_beyond, &count_beyond,     \
-        &lists_of_three
+    &softcap_below, &all_dropped, &odd_sinks, &odd_slopes, &no_index, &no_count, &index_beyond, &count_beyond,         \
+    &lists_of_three
 
 #define OF_OUTPUTS                                                                                                     \
     &longer_opts_lse, &longer_weights, &longer_scores, &no_stage, &to_in_opts_lse, &opts_lse_in_q, &bias_in_weights,   \
-        &mask_in_scores, &sinks_in_lse, &scratch_in_to
+    &mask_in_scores, &sinks_in_lse, &scratch_in_to
 
 /* cache */
 WRONG(null_cache, NULL, "cache", NULL, 0, w.cache_at = NULL)
@@ -552,7 +547,7 @@ WRONG(odd_pages_lens, VALUE, "pages.lens", NULL, 0, w.pages.lens = askew(w.lens,
 WRONG(page_beyond, VALUE, "pages.table", NULL, 0, w.table[ENTRIES] = PAGES; memset(&w.opts, 0, sizeof w.opts))
 WRONG(to_in_pages_v, ALIAS, "out", "pages.v", 0, w.to.data = w.pages.v.data)
 WRONG(table_in_to, ALIAS, "out", "pages.table", 0,
-      w.pages.table = memcpy(w.to.data, w.table, B *ENTRIES * sizeof *w.table))
+      w.pages.table = memcpy(w.to.data, w.table, B * ENTRIES * sizeof *w.table))
 
 /* layer */
 WRONG(null_weights, NULL, "weights", NULL, 0, w.weights_at = NULL)
@@ -602,12 +597,12 @@ WRONG(layer_q_in_layer_wk, ALIAS, "grads.q", "grads.wk", 0, w.layer_grads.q.data
 
 TEST(fault_of_steps)
 {
-    static const wrong *const products[] = {OF_CTX,    &longer_out, &longer_inner, &not_finite_alpha, &wide_b,
-                                            &out_is_a, &out_in_b,   &scratch_in_a, &scratch_in_out,   NULL};
+    static const wrong *const products[] = {OF_CTX, &longer_out, &longer_inner, &not_finite_alpha, &wide_b, &out_is_a,
+        &out_in_b, &scratch_in_a, &scratch_in_out, NULL};
     static const wrong *const rows[] = {OF_CTX, &longer_out, &out_one_on, &scratch_in_in, NULL};
     static const wrong *const sums[] = {&narrow_out, NULL};
-    static const wrong *const merges[] = {OF_CTX,        &longer_lse, &wider_out_b,    &longer_lse_b, &out_is_out_b,
-                                          &lse_is_lse_b, &lse_in_out, &scratch_in_lse, NULL};
+    static const wrong *const merges[] = {OF_CTX, &longer_lse, &wider_out_b, &longer_lse_b, &out_is_out_b,
+        &lse_is_lse_b, &lse_in_out, &scratch_in_lse, NULL};
     faults(begin_steps, matmul, "attn_matmul_ctx", products);
     views(begin_steps, matmul, "attn_matmul_ctx", steps_places);
     faults(begin_steps, matmul_add, "attn_matmul_add", products);
@@ -622,9 +617,8 @@ TEST(fault_of_steps)
 
 TEST(fault_of_sdpa)
 {
-    static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, OF_OUTPUTS, &longer_to,     &three_heads,
-                                        &wider_k, &longer_v,  &wide_k,    &large_kv_lens, &to_is_q,
-                                        &to_in_k, &v_in_to,   NULL};
+    static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, OF_OUTPUTS, &longer_to, &three_heads, &wider_k, &longer_v,
+        &wide_k, &large_kv_lens, &to_is_q, &to_in_k, &v_in_to, NULL};
     faults(begin_sdpa, sdpa, "attn_sdpa", list);
     views(begin_sdpa, sdpa, "attn_sdpa", sdpa_places);
     check_names();
@@ -632,32 +626,11 @@ TEST(fault_of_sdpa)
 
 TEST(fault_of_cache)
 {
-    static const wrong *const list[] = {OF_FORMS,
-                                        OF_OPTIONS,
-                                        OF_OUTPUTS,
-                                        &null_cache,
-                                        &empty_cache,
-                                        &cache_of_integers,
-                                        &cache_of_integer_values,
-                                        &cache_of_doubles,
-                                        &longer_to,
-                                        &three_heads,
-                                        &shorter_cache_v,
-                                        &wider_cache_k,
-                                        &more_items,
-                                        &cache_too_full,
-                                        &cache_before_its_first,
-                                        &odd_cache_lens,
-                                        &odd_cache_first,
-                                        &lost_tokens,
-                                        &lens_beside_a_cache,
-                                        &texts_in_a_cache,
-                                        &to_is_q,
-                                        &to_in_cache_k,
-                                        &cache_v_in_to,
-                                        &cache_lens_in_to,
-                                        &cache_first_in_lse,
-                                        NULL};
+    static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, OF_OUTPUTS, &null_cache, &empty_cache, &cache_of_integers,
+        &cache_of_integer_values, &cache_of_doubles, &longer_to, &three_heads, &shorter_cache_v, &wider_cache_k,
+        &more_items, &cache_too_full, &cache_before_its_first, &odd_cache_lens, &odd_cache_first, &lost_tokens,
+        &lens_beside_a_cache, &texts_in_a_cache, &to_is_q, &to_in_cache_k, &cache_v_in_to, &cache_lens_in_to,
+        &cache_first_in_lse, NULL};
     faults(begin_cache, cache, "attn_kv_cache_attend", list);
     views(begin_cache, cache, "attn_kv_cache_attend", cache_places);
     check_names();
@@ -665,16 +638,10 @@ TEST(fault_of_cache)
 
 TEST(fault_of_pages)
 {
-    static const wrong *const list[] = {OF_FORMS,           OF_OPTIONS,
-                                        OF_OUTPUTS,         &null_pages,
-                                        &pages_of_integers, &pages_of_integer_values,
-                                        &no_table,          &no_pages_lens,
-                                        &longer_to,         &shorter_pages_v,
-                                        &wider_pages_k,     &more_paged_items,
-                                        &pages_too_full,    &odd_pages_lens,
-                                        &page_beyond,       &lens_beside_a_cache,
-                                        &texts_in_a_cache,  &to_in_pages_v,
-                                        &table_in_to,       NULL};
+    static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, OF_OUTPUTS, &null_pages, &pages_of_integers,
+        &pages_of_integer_values, &no_table, &no_pages_lens, &longer_to, &shorter_pages_v, &wider_pages_k,
+        &more_paged_items, &pages_too_full, &odd_pages_lens, &page_beyond, &lens_beside_a_cache, &texts_in_a_cache,
+        &to_in_pages_v, &table_in_to, NULL};
     faults(begin_pages, pages, "attn_kv_pages_attend", list);
     views(begin_pages, pages, "attn_kv_pages_attend", pages_places);
     check_names();
@@ -682,9 +649,9 @@ TEST(fault_of_pages)
 
 TEST(fault_of_layer)
 {
-    static const wrong *const list[] = {OF_FORMS,   OF_OPTIONS,     OF_OUTPUTS, &null_weights, &no_heads, &odd_heads,
-                                        &longer_to, &longer_v,      &wider_wq,  &wider_wk,     &wider_wv, &wider_wo,
-                                        &odd_bq,    &large_kv_lens, &to_is_q,   &to_in_wo,     &bk_in_to, NULL};
+    static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, OF_OUTPUTS, &null_weights, &no_heads, &odd_heads,
+        &longer_to, &longer_v, &wider_wq, &wider_wk, &wider_wv, &wider_wo, &odd_bq, &large_kv_lens, &to_is_q, &to_in_wo,
+        &bk_in_to, NULL};
     faults(begin_layer, layer_of, "attn_mha", list);
     views(begin_layer, layer_of, "attn_mha", layer_places);
     check_names();
@@ -692,28 +659,10 @@ TEST(fault_of_layer)
 
 TEST(fault_of_backward)
 {
-    static const wrong *const list[] = {OF_FORMS,
-                                        OF_OPTIONS,
-                                        &null_grads,
-                                        &score_mod_alone,
-                                        &narrow_lse,
-                                        &sum_in_half,
-                                        &longer_grads_q,
-                                        &longer_grads_k,
-                                        &longer_grads_v,
-                                        &longer_grads_bias,
-                                        &no_distances,
-                                        &sinks_of_none,
-                                        &slopes_of_none,
-                                        &longer_dlse,
-                                        &longer_dout,
-                                        &longer_to,
-                                        &longer_lse,
-                                        &large_kv_lens,
-                                        &grads_q_in_q,
-                                        &grads_q_in_grads_k,
-                                        &grads_sinks_in_sinks,
-                                        NULL};
+    static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, &null_grads, &score_mod_alone, &narrow_lse, &sum_in_half,
+        &longer_grads_q, &longer_grads_k, &longer_grads_v, &longer_grads_bias, &no_distances, &sinks_of_none,
+        &slopes_of_none, &longer_dlse, &longer_dout, &longer_to, &longer_lse, &large_kv_lens, &grads_q_in_q,
+        &grads_q_in_grads_k, &grads_sinks_in_sinks, NULL};
     faults(begin_backward, backward, "attn_sdpa_backward", list);
     views(begin_backward, backward, "attn_sdpa_backward", backward_places);
     check_names();
@@ -721,20 +670,9 @@ TEST(fault_of_backward)
 
 TEST(fault_of_layer_backward)
 {
-    static const wrong *const list[] = {OF_FORMS,
-                                        OF_OPTIONS,
-                                        &null_layer_grads,
-                                        &null_weights,
-                                        &longer_layer_q,
-                                        &wider_layer_wo,
-                                        &longer_dout,
-                                        &no_heads,
-                                        &odd_layer_bo,
-                                        &score_mod_of_layer,
-                                        &layer_wq_in_wq,
-                                        &layer_bo_in_bo,
-                                        &layer_q_in_layer_wk,
-                                        NULL};
+    static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, &null_layer_grads, &null_weights, &longer_layer_q,
+        &wider_layer_wo, &longer_dout, &no_heads, &odd_layer_bo, &score_mod_of_layer, &layer_wq_in_wq, &layer_bo_in_bo,
+        &layer_q_in_layer_wk, NULL};
     faults(begin_layer_backward, layer_backward, "attn_mha_backward", list);
     views(begin_layer_backward, layer_backward, "attn_mha_backward", layer_backward_places);
     check_names();
@@ -797,7 +735,7 @@ static const struct said {
     {begin_steps, matmul, MEMBER(b.rows), 7, "b", "7 rows, where 8 fit"},
     {begin_steps, matmul, MEMBER(out.cols), 5, "out", "5 columns, where 6 fit"},
     {begin_sdpa, sdpa, MEMBER(q.dim), 0, "q", "no dims"},
-    {begin_sdpa, sdpa, MEMBER(q.heads), 3, "q", "3 heads, where 2 or a multiple of it fits"},
+    {begin_sdpa, sdpa, MEMBER(k.heads), 3, "q", "4 heads, where 3 or a multiple of it fits"},
     {begin_sdpa, sdpa, MEMBER(q.data), 0, "q", "data is NULL"},
     {begin_sdpa, sdpa, MEMBER(opts.causal), ATTN_CAUSAL_OFFSET, "opts.causal_offset", "is required"},
     {begin_sdpa, sdpa, MEMBER(q.dtype), ATTN_I8, "q", "i8, where f32, f16 or bf16 fit"},
@@ -807,7 +745,6 @@ static const struct said {
     {begin_sdpa, sdpa, MEMBER(opts.bias.dtype), ATTN_BOOL, "opts.bias", "bool, where a type of float fits"},
     {begin_backward, backward, MEMBER(lse.dtype), ATTN_F16, "lse", "f16, where f32 fits"},
     {begin_sdpa, sdpa, MEMBER(to.head_stride), 0, "out", "its elements share memory"},
-    {begin_sdpa, sdpa, MEMBER(opts.sequences), 1, "q", "2 items, where 1 has all texts"},
     {begin_sdpa, sdpa, MEMBER(opts.scores_stage), 99, "opts.scores_stage",
      "a number out of range, a full cache, misaligned data, or an instruction set this CPU lacks"},
     {begin_sdpa, sdpa, MEMBER(ctx.isa), 99, "ctx.isa", "unknown, which this CPU or build lacks"},
