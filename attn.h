@@ -6,44 +6,33 @@
        weights = softmax(scores)        Lq x Lk    each row positive, summing to 1
        out     = weights V              Lq x Dv    each row a weighted mean of the values
 
-   This header computes it in two ways. The steps: one function for each line above and for those around them (matrix
-   product, additive, general and cosine scores, splitting and joining heads), on matrices, to read and to learn from.
-   The engine: attn_sdpa, one call for all heads of a batch that never holds the scores, with every option, to use. And
-   what a model needs around it: a cache of keys and values, positions, the multi-head layer; and gradients, to train.
+   This header computes it in two ways. The steps: one function for each line above and for those around them, on
+   matrices, to read and to learn from. The engine: attn_sdpa, one call for all heads of a batch that never holds the
+   scores, to use. And what a model needs around it: caches, positions, the multi-head layer, gradients.
 
    CONTENTS: search for "==== " to walk through this file
-       API: types                1. compiler, configuration, checked sizes
-       API: views                2. views and dtypes
-       API: steps                3. scalar math
-       API: engine               4. instruction sets, kernel table, threads
-       API: key/value cache      5. steps
-       API: pages                6. engine
-       API: positions            7. cache, positions, layer
-       API: multi-head layer     8. backward
-       API: training             9. kernels
-       API: threads
+       API: types, views, steps, engine, key/value cache, pages, positions, multi-head layer, training, threads
+       What is promised: threads, memory, numerics, determinism; versions
+       1. compiler, configuration, checked sizes       6. engine
+       2. views and dtypes                             7. cache, positions, layer
+       3. scalar math                                  8. backward
+       4. instruction sets, kernel table, threads      9. kernels
+       5. steps
 
    WHAT IT DOES
-       - float, double, IEEE half and bfloat16, mixed freely where that makes sense, rounded once when stored
-       - any strides: transposed, sliced, padded, reversed, broadcast; nothing is copied to please the library
+       - float, double, IEEE half and bfloat16, mixed freely, rounded once when stored; any strides
        - grouped queries, causal rules, windows, lengths, masks, biases, ALiBi, softcap, sinks, score_mod, dropout,
-         log-sum-exp, weights and scores on demand, D and Dv of any size; exact, in memory that does not grow with the
-         lengths
+         log-sum-exp, weights and scores on demand; exact, in memory that does not grow with the lengths
        - no work for what nobody sees: texts packed without padding, lists of the key blocks that each query sees
-       - training: the gradients of all of this, of the multi-head layer and of T5's bias
-       - key/value caches, full, as a ring or in pages that items share, in float, half, bfloat16 or 8-bit integers, in
-         its own memory or over yours; rotary embeddings, ALiBi, T5's bias, sinusoids; multi-head attention with its
-         projections
-       - AVX2, AVX-512, NEON or SSE2 at run time, with no compiler flag; on other processors, and in wasm, vectors of 16
-         bytes where the compiler's target has them; plain C elsewhere; products of bfloat16 by AVX512-BF16, where that
-         is faster
+       - gradients of all of this, of the multi-head layer and of T5's bias
+       - key/value caches, full, as a ring or in pages, in float, half, bfloat16 or 8-bit integers; rotary embeddings,
+         ALiBi, T5's bias, sinusoids; multi-head attention with its projections
+       - AVX2, AVX-512, NEON or SSE2 found at run time, with no compiler flag; 16-byte vectors or plain C elsewhere
        - your threads, your allocator, your scratch memory, or none of them
-       - every argument checked in every build; an error says what kind it is and, in ctx->fault, which argument, what
-         was found there and what would fit, and has written nothing
+       - every argument checked in every build: an error has written nothing, and ctx->fault says which argument, what
+         was found there and what would fit
    WHAT IT DOES NOT
-       - GPUs; 4-bit elements
-       - it is tested with gcc, clang and tcc, on x86, AArch64, 32-bit Arm, RISC-V, POWER, s390x and wasm32, and on
-         64-bit Windows with MinGW; MSVC is untested
+       - GPUs; 4-bit elements. MSVC is untested: gcc, clang and tcc are, on eight kinds of processor and MinGW
 
    QUICK START: this is a whole program; cc -O2 app.c -lm
 
@@ -54,32 +43,24 @@
        int main(void)
        {
            float q[2][2] = {{1, 0}, {0, 1}}, k[3][2] = {{1, 0}, {0, 1}, {1, 1}}, v[3] = {10, 20, 30}, out[2];
-           static attn_mat none;
-           attn_status status = attn_attention(attn_mat_of(out, ATTN_F32, 2, 1), none, attn_mat_of(q, ATTN_F32, 2, 2),
-                                               attn_mat_of(k, ATTN_F32, 3, 2), attn_mat_of(v, ATTN_F32, 3, 1), 0);
+           attn_status status = attn_sdpa(attn_bhld(out, ATTN_F32, 1, 1, 2, 1), attn_bhld(q, ATTN_F32, 1, 1, 2, 2),
+                                          attn_bhld(k, ATTN_F32, 1, 1, 3, 2), attn_bhld(v, ATTN_F32, 1, 1, 3, 1),
+                                          NULL, NULL);
            printf("%s: %g %g\n", attn_status_string(status), out[0], out[1]);
            return status != ATTN_OK;
        }
 
+   The two NULL are options, such as the causal rule (attn_opts), and threads, scratch and the like (attn_ctx).
    Define ATTN_IMPLEMENTATION in exactly one source file of a program; the others just include attn.h. Compile that file
-   with -O2: without optimisation kernels run at a twentieth of their speed. gcc is told by a pragma to optimise the
-   implementation all the same (ATTN_NO_OPTIMIZE keeps it from that); clang cannot be told. Keep attn.h in a file of its
-   own, beside yours in Compiler Explorer and Arduino too, and out of amalgamations: it includes itself.
-
-   With the engine, for q, k, v in float arrays [B][H][L][D]:
-
-       attn_opts opts = {0};
-       opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
-       status = attn_sdpa(attn_bhld(out, ATTN_F32, B, H, L, D), attn_bhld(q, ATTN_F32, B, H, L, D),
-                          attn_bhld(k, ATTN_F32, B, H, L, D), attn_bhld(v, ATTN_F32, B, H, L, D), &opts, NULL);
+   with -O2: without it kernels run at a twentieth of their speed (gcc is told by a pragma all the same; clang cannot
+   be). Keep attn.h in a file of its own, out of amalgamations: it includes itself.
 
    OPTIONS: macros to define before the include
      for the whole program, the same in every file:
        ATTN_API              put before every function: storage class, visibility, dllexport       default: extern
                              In a shared library __attribute__((visibility("hidden"))): where programs are ELF, two
                              versions of attn.h in one process would call each other's functions
-       ATTN_THREADS          adds attn_pool_new and attn_pool_free; link with -lpthread where libc needs it, on Windows
-                             with nothing
+       ATTN_THREADS          adds attn_pool_new and attn_pool_free; link with -lpthread where libc needs it
      in any file:
        ATTN_INTERFACE_ONLY   the interface alone, whatever else is defined: for programs of several files
      in the file with ATTN_IMPLEMENTATION:
@@ -92,176 +73,14 @@
                              <math.h> at most, and not that with the seven macros below (x86's vectors: <stdlib.h>,
                              but for ATTN_NO_SIMD). Compilers call memcpy, memmove and memset: wasm without a libc,
                              clang --target=wasm32 -ffreestanding, needs these three, or -mbulk-memory
-       ATTN_NO_SIMD          only the kernels of ATTN_ISA_SCALAR
-       ATTN_NO_AVX512        no AVX-512 kernels
-       ATTN_NO_TRAINING      without the functions of "API: training", for programs that only infer; in other files it
-                             hides them
+       ATTN_NO_SIMD          only the kernels of ATTN_ISA_SCALAR;                ATTN_NO_AVX512    none of AVX-512
+       ATTN_NO_TRAINING      without the functions of "API: training", which other files do not see then either
        ATTN_NO_OPTIMIZE      gcc without -O compiles the implementation as it does the rest, for debugging
        ATTN_SQRT ATTN_EXP    double to double, instead of <math.h>; ATTN_POW has two arguments. With all seven -lm is
        ATTN_LOG ATTN_TANH    not needed
        ATTN_SIN ATTN_COS
        ATTN_POW
        ATTN_ASSERT(x)        checks for mistakes of the library itself, never of yours              default: nothing
-
-   VIEWS
-       An attn_mat is a pointer, a type, two sizes and two strides. It owns nothing and is passed by value. Element
-       (r, c) is data[r * row_stride + c * col_stride], in elements. attn_mat_of makes a packed one; attn_mat_t,
-       attn_mat_rows and attn_mat_cols make others from it; or fill in the members. Data is aligned to its element type.
-       An attn_tensor has four sizes and strides: batch, heads, len, dim. attn_bhld and attn_blhd make packed ones.
-       Absent (every member zero: `attn_mat m = {0}`, in C++ `{}`) means "not given" or "not wanted", where the
-       prototype allows it.
-       A constructor that fails returns a bad view instead, which every function refuses: a failed slice is never
-       mistaken for an absent argument.
-       An output may not share an element with another argument, nor two of its own elements an address; where the
-       identical view in place is fine, the prototype says so. Interleaved buffers are fine: views with equal strides
-       whose elements fall between one another.
-
-   THREADS
-       The library starts none of its own accord. It has no global state but the instruction sets found on first use, so
-       every function may be called from any thread at any time. To spread one call over threads, give it an
-       attn_parallel that hands tasks to the threads you have, or the pool that ATTN_THREADS adds.
-
-   MEMORY
-       On x86-64, as gcc and clang compile it optimised, a call takes at most 8 KiB of stack if ctx->scratch has what a
-       dry run tells, at most 24 KiB without; attention up to 40 KiB with ATTN_NO_STDLIB.
-       attn_mat_new allocates; so do attn_kv_cache_init, unless it is given storage, and attn_attention and the general,
-       additive and cosine scores, for temporaries that they free.
-       Matrix products take up to 600 KiB for each task, from ctx->scratch if that is given, else the larger ones from
-       ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower. attn_softmax_ctx
-       converts in 8 KiB for each task, of ctx->scratch or of the stack.
-       attn_sdpa takes some tiles for each task (220 KiB at D = 64 with AVX-512, up to 700 KiB where many tasks share
-       few queries) from ctx->scratch, else from the stack if 17 KiB will do, else from ATTN_MALLOC; so do
-       attn_kv_cache_attend and attn_kv_pages_attend. attn_mha takes its projections besides. Other functions of caches
-       and pages need no memory.
-       attn_sdpa_backward takes, from ctx->scratch or else ATTN_MALLOC, up to 1 MiB for each task at D = 64 or 128, and
-       6 KiB more for each dim beyond that; and what is summed before it is rounded or added up. attn_mha_backward takes
-       its projections and their gradients besides. ctx->dry_run says how much a call takes.
-
-   NUMERICS
-       The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
-       elements are widened, sums are kept in float, and the float result is rounded once when stored, to nearest even.
-       A NaN stays one. Nothing more is said of its bits on RISC-V and in wasm; elsewhere what only moves or widens it
-       keeps its sign and the top of its payload.
-       alpha and beta are rounded to the compute type too, and so may scale be.
-       Products are sums over k in two chains, of the terms of even number and of the others, which are added at the
-       end; with fused multiply-add in the kernels of AVX2, AVX-512 and NEON, and in those of VECTOR128 where the
-       compiler's target is POWER, s390x, RISC-V without V, 32-bit Arm with VFPv4, or x86 with -mfma; as the engine
-       chooses, always in the same way, where it is wasm with -mrelaxed-simd (clang from 16 on); in two roundings in its
-       others, and in plain C. On random data their RMS error is about 0.7 of that of the three nested loops that
-       everybody writes. Of few rows (see DETERMINISM) the terms are dealt out to the lanes of a vector, each lane is a
-       chain, then the lanes are added: an error of 0.3 to 0.6; in plain C they are one chain, as in those loops. Huge
-       terms that cancel may overflow in the chains, though not in all.
-       With ATTN_ISA_AVX512BF16 products of BF16 by BF16 add two terms at a time, and the chains are of pairs. Each term
-       is exact, sums are float; but what is below the smallest normal number counts as zero, in the factors too. In
-       attention of many rows the weights exp(score - max) are rounded to BF16 before they multiply the values, not in
-       their sum, lse, weights and scores; of few rows none are, as values are widened. ATTN_ISA_BEST does this on CPUs
-       where it is faster; with ctx->isa = ATTN_ISA_AVX512 BF16 is widened to float there, as elsewhere.
-       Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
-       element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
-       stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
-       the square root of their length. The vector exp by itself is within 2 ulp, of the engine too, which lets become
-       zero what is below 2^-125 of a row's largest weight (2^-1021 in double).
-       attn_sparsemax and attn_entmax15 are computed in double, whatever the types, and rounded once.
-       A cache rounds what is appended to its type once; I8 keeps each element within half a scale, the scale being its
-       row's largest magnitude / 127. Attention multiplies the dot product of a key, and the weight of a value, by the
-       scale of the row, not each element: products of q with the integers, up to 127, must not overflow. Angles, sines
-       and rotations are computed in double and rounded once.
-       The engine sums scores of many rows as products are, and values over the keys of a tile in one chain (the first
-       48 keys in chains of 16). Of few rows it sums scores as products of few rows are, and so the weights of a tile;
-       values are in chains of 16 keys. It keeps maximum, sum and output of a row in the compute type, and rescales them
-       as larger scores appear (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the
-       largest |value| that it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A
-       is the largest, over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the
-       ALiBi term; K is 2 n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops
-       bounds that of each element. On random data with scores up to 20 the RMS error of a call of 16 queries or more is
-       at most twice that of naive loops in the same type, plus 4 ulp of the RMS of out. Weights rounded to BF16 add to
-       each element's error 2^-8 times that largest |value| at most. On random data that is up to 0.2 % of the RMS of
-       out where scores have an RMS of 0.3, 0.03 to 0.05 % at 5, 0.02 % at 15, least where one key has nearly all the
-       weight; to round out to BF16 costs 0.17 %. tanh of softcap is within 6 ulp in float, 9 in double.
-       The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
-       than the compute type holds, out is infinite or NaN.
-       Scores that are asked for are rounded after scale, which softmax may not have done: without softcap, bias, ALiBi
-       and score_mod it may apply scale to differences of dot products. Weights then agree with the softmax of those
-       scores to a factor of exp(2^-22 max |score|) (2^-51 in double), beside the error of softmax. With any of these
-       options the scores are the ones that softmax takes. Scores of 10000 overflow nothing; rounding them costs what A
-       says. A row with NaN or +infinity is NaN throughout; a row of -infinity (nothing to attend to) is zeros; one of
-       no columns is nothing.
-       Gradients, which compute weights once more as exp(score - lse), are those of the out that they are given,
-       however it was rounded. Each element is within u (2 (D + 25) (1 + A) + Dv + 2 K + N) times the sum of the
-       magnitudes of its terms, twice that with softcap, and half an ulp of a narrower type (tests/test_backward.c). N
-       is how many pairs of query and key it is summed over; A and K are the largest of the call; a sink's magnitude,
-       or A / softcap, takes the place of A if it is more. The slope of softcap, (1 - tanh)(1 + tanh), counts as 1 in
-       terms, for it has the error of tanh. On random data the RMS error of each gradient of a call is at most 8 u (1 +
-       the largest |score| or |lse|; where lse is of few rows, whose scores were added up in another order, A) times
-       the RMS of those sums; and at most 3 times that of naive loops in the same type, given 64 queries and 64 keys or
-       more, D of 4 or more, scores up to 20, and no BF16.
-       -ffast-math keeps all of this, except that subnormal numbers may become zero (and with softcaps above 1e37, where
-       1 / softcap is one, gradients).
-
-   DETERMINISM
-       On one CPU and instruction set, and in one engine of wasm, the bits of a result depend on the inputs alone: not
-       on threads, scratch, layout, neighbouring batch items, what hidden keys hold, or whether an optional output was
-       asked for (of gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another
-       order, and ATTN_ISA_BEST may be one for BF16 and another for the rest. None of this holds for x87 arithmetic
-       (i386 without -msse2 -mfpmath=sse), nor for ATTN_ISA_SCALAR where clang may fuse what it likes (-ffast-math or
-       -ffp-contract=fast, with fused multiply-add in the target).
-       How many rows there are does matter, unless ctx->batch_invariant is set: few, as in decoding, are added up in
-       another order than many. To attention rows are few if the queries of their own batch item (those that q_lens
-       counts) or text, times the query heads that share a key/value head, are up to 8 with AVX-512 (6 in double), 6
-       with AVX2, NEON and VECTOR128 (4 in double), 1 where there are no vectors; a dry run says it. In a
-       product a b, of all functions that have one, rows of a are few up to 24 with AVX-512 (8 in double), 48 elsewhere,
-       and up to 8 if they are shorter than 128. attn_mha and attn_mha_backward count for each product the rows that
-       exist in one batch item, or text; sums over tokens, gradients of weights and biases, are never of few. Functions
-       without a ctx are as with 0. Nothing else decides: not neighbours, lists, layout, or threads. With
-       batch_invariant a row alone has the bits of a row among many, and decoding token by token equals one causal call,
-       with up to 16384 keys; beyond, where the sums are split depends on how many keys there are. attn_sdpa_backward
-       has no kernels of few rows.
-       A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and
-       those of a ring or of pages are those of a full cache. A packed text has the bits that it has alone, and lists of
-       blocks those of the equal mask, forward and back (with an odd kv_len, those that it has without products of
-       BF16).
-
-   VERSIONS
-       0.15.0  One call, three uses: ctx->dry_run takes the place of the twelve functions attn_*_scratch and
-               attn_*_explain.
-                   before: attn_sdpa_scratch(&bytes, out, q, k, v, &opts, &ctx);
-                           attn_sdpa_explain(text, sizeof text, out, q, k, v, &opts, &ctx);
-                   now:    attn_dry_run dry = {0, text, sizeof text};
-                           ctx.dry_run = &dry;
-                           attn_sdpa(out, q, k, v, &opts, &ctx);    (computes nothing, as long as dry_run is there)
-                           ctx.dry_run = NULL;                      (dry.scratch: bytes; text: how it will run)
-               Matrix products, softmax and attn_merge have it too; data of matrices and tensors may be NULL then.
-               attn_fault.text says what was found and what would fit; caches and pages have a fault of their own.
-               (attn_ctx, attn_fault, attn_kv_cache and attn_kv_pages have grown: compile every file anew.) Statuses are
-               what they were. Where sizes do not fit together, they are taken from the inputs, from left to right: who
-               differs from these is at fault, of several the leftmost. So it is b of a product, not a, and v, not
-               grads.v. Where a number of elements overflows it is the array: opts.blocks.index, not opts.blocks. Calls
-               take more scratch, up to 20 KiB for each task, and less stack: give what a dry run tells
-       0.14.1  The same numbers from less code. Softmax of short rows is up to 4 times as fast
-       0.14.0  Products of few rows have the kernel that attention of few rows has: up to 24 rows with AVX-512, 48
-               elsewhere, are 1.0 to 2 times as fast, of one row in plain C 12 times, and have other last bits than the
-               same rows among many, unless ctx->batch_invariant is set: programs that compare both set it in
-               attn_matmul_ctx, which takes the place of attn_matmul. attn_mha counts the rows of an item
-       0.13.0  Few rows of queries, as in decoding, have kernels of their own, and other last bits than the same rows
-               among many, unless the new ctx->batch_invariant is set: set it where bits of decoding and of one causal
-               call are compared. (attn_ctx has grown: compile every file anew.) Products of BF16 no longer round the
-               weights of few rows. Padded items take the time of their own queries. ATTN_ISA_NEONBF16 is gone, as no
-               CPU has run it: its number is refused
-       0.12.3  64-bit Windows, by MinGW: attn.h compiles after windows.h, attn_pool_free returns, and threads give the
-               bits of one. clang 15 and later with -ffast-math: NaN and infinities are what they are without it.
-               Gradients of biases and sinks of double may differ in their last bit
-       0.12.2  attn_merge is up to twice as fast where the rows of a head lie apart
-       0.12.1  wasm with -mrelaxed-simd multiplies and adds at once, 1.25 times as fast; clang 19 and 20 compile for
-               -msimd128
-       0.12.0  ATTN_ISA_AVX512BF16: attention and matrix products of BF16 at the speed of AVX512-BF16; on AMD's Zen 4
-               and Zen 5 without being asked, where results now differ in their last bits, and factors below the
-               smallest normal number count as zero. Up to 2.4 times as fast with AVX-512: x w^T of 16, 32, 48 or 64
-               rows, or one or two less; on Zen 4, with a large w, of 2 to 8
-       0.11.2  one row times a large matrix of F16 or BF16 is up to 15 % faster on Zen 4
-       0.11.1  one row times a large matrix reads it in several streams where the CPU is faster so (Zen 4); larger
-               blocks of products with AVX-512
-       0.11.0  ATTN_ISA_VECTOR128, kernels for every other CPU (it was reserved as ATTN_ISA_WASM128); 32-bit x86 has
-               those of AVX2 and AVX-512
 */
 #ifndef ATTN__PASS
 
@@ -276,23 +95,6 @@
 #define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
 #define ATTN_VERSION_STRING "0.15.0"
-
-#ifndef ATTN_API
-#if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
-#define ATTN_API static __attribute__((unused))
-#elif defined(ATTN_STATIC)
-#define ATTN_API static
-#else
-#define ATTN_API extern
-#endif
-#endif
-
-/* A view may be made over an output that holds nothing yet: gcc takes a const pointer for one that is read. */
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
-#define ATTN__UNREAD(argument) __attribute__((access(none, argument)))
-#else
-#define ATTN__UNREAD(argument)
-#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -405,12 +207,41 @@ typedef struct attn_ctx {
     attn_dry_run *dry_run; /* NULL: the call is run */
 } attn_ctx;
 
+#ifndef ATTN_API
+#if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
+#define ATTN_API static __attribute__((unused))
+#elif defined(ATTN_STATIC)
+#define ATTN_API static
+#else
+#define ATTN_API extern
+#endif
+#endif
+
+/* A view may be made over an output that holds nothing yet: gcc takes a const pointer for one that is read. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+#define ATTN__UNREAD(argument) __attribute__((access(none, argument)))
+#else
+#define ATTN__UNREAD(argument)
+#endif
+
 ATTN_API int attn_version(void);                             /* ATTN_VERSION of the compiled implementation */
 ATTN_API const char *attn_status_string(attn_status status); /* one line of English; never NULL */
 ATTN_API const char *attn_isa_string(attn_isa isa);          /* "avx512", ...; never NULL */
 ATTN_API int attn_isa_available(attn_isa isa);               /* 1 when this build and this CPU have it */
 
-/* ==== API: views ================================================================================================= */
+/* ==== API: views =================================================================================================
+
+   An attn_mat is a pointer, a type, two sizes and two strides. It owns nothing and is passed by value. Element
+   (r, c) is data[r * row_stride + c * col_stride], in elements. attn_mat_of makes a packed one; attn_mat_t,
+   attn_mat_rows and attn_mat_cols make others from it; or fill in the members. Data is aligned to its element type.
+   An attn_tensor has four sizes and strides: batch, heads, len, dim. attn_bhld and attn_blhd make packed ones.
+   Absent (every member zero: `attn_mat m = {0}`, in C++ `{}`) means "not given" or "not wanted", where the
+   prototype allows it.
+   A constructor that fails returns a bad view instead, which every function refuses: a failed slice is never
+   mistaken for an absent argument.
+   An output may not share an element with another argument, nor two of its own elements an address; where the
+   identical view in place is fine, the prototype says so. Interleaved buffers are fine: views with equal strides
+   whose elements fall between one another. */
 
 /* A packed row-major rows x cols matrix over `data`, which stays the caller's. Overflow: a bad view. */
 ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, size_t cols) ATTN__UNREAD(1);
@@ -956,6 +787,136 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 #ifdef __cplusplus
 }
 #endif
+
+/* ==== What is promised ===========================================================================================
+
+   THREADS
+       The library starts none of its own accord. It has no global state but the instruction sets found on first use, so
+       every function may be called from any thread at any time. To spread one call over threads, give it an
+       attn_parallel that hands tasks to the threads you have, or the pool that ATTN_THREADS adds.
+
+   MEMORY
+       On x86-64, as gcc and clang compile it optimised, a call takes at most 8 KiB of stack if ctx->scratch has what a
+       dry run tells, at most 24 KiB without; attention up to 40 KiB with ATTN_NO_STDLIB.
+       attn_mat_new allocates; so do attn_kv_cache_init, unless it is given storage, and attn_attention and the general,
+       additive and cosine scores, for temporaries that they free.
+       Matrix products take up to 600 KiB for each task, from ctx->scratch if that is given, else the larger ones from
+       ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower. attn_softmax_ctx
+       converts in 8 KiB for each task, of ctx->scratch or of the stack.
+       attn_sdpa takes some tiles for each task (220 KiB at D = 64 with AVX-512, up to 700 KiB where many tasks share
+       few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from ATTN_MALLOC; so do
+       attn_kv_cache_attend and attn_kv_pages_attend. attn_mha takes its projections besides. Other functions of caches
+       and pages need no memory.
+       attn_sdpa_backward takes, from ctx->scratch or else ATTN_MALLOC, up to 1 MiB for each task at D = 64 or 128, and
+       6 KiB more for each dim beyond that; and what is summed before it is rounded or added up. attn_mha_backward takes
+       its projections and their gradients besides. ctx->dry_run says how much a call takes.
+
+   NUMERICS
+       The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
+       elements are widened, sums are kept in float, and the float result is rounded once when stored, to nearest even.
+       A NaN stays one. Nothing more is said of its bits on RISC-V and in wasm; elsewhere what only moves or widens it
+       keeps its sign and the top of its payload.
+       alpha and beta are rounded to the compute type too, and so may scale be.
+       Products are sums over k in two chains, of the terms of even number and of the others, which are added at the
+       end; with fused multiply-add in the kernels of AVX2, AVX-512 and NEON, and in those of VECTOR128 where the
+       compiler's target is POWER, s390x, RISC-V without V, 32-bit Arm with VFPv4, or x86 with -mfma; as the engine
+       chooses, always in the same way, where it is wasm with -mrelaxed-simd (clang from 16 on); in two roundings in its
+       others, and in plain C. On random data their RMS error is about 0.7 of that of the three nested loops that
+       everybody writes. Of few rows (see DETERMINISM) the terms are dealt out to the lanes of a vector, each lane is a
+       chain, then the lanes are added: an error of 0.3 to 0.6; in plain C they are one chain, as in those loops. Huge
+       terms that cancel may overflow in the chains, though not in all.
+       With ATTN_ISA_AVX512BF16 products of BF16 by BF16 add two terms at a time, and the chains are of pairs. Each term
+       is exact, sums are float; but what is below the smallest normal number counts as zero, in the factors too. In
+       attention of many rows the weights exp(score - max) are rounded to BF16 before they multiply the values, not in
+       their sum, lse, weights and scores; of few rows none are, as values are widened. ATTN_ISA_BEST does this on CPUs
+       where it is faster; with ctx->isa = ATTN_ISA_AVX512 BF16 is widened to float there, as elsewhere.
+       Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
+       element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
+       stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
+       the square root of their length. The vector exp by itself is within 2 ulp, of the engine too, which lets become
+       zero what is below 2^-125 of a row's largest weight (2^-1021 in double).
+       attn_sparsemax and attn_entmax15 are computed in double, whatever the types, and rounded once.
+       A cache rounds what is appended to its type once; I8 keeps each element within half a scale, the scale being its
+       row's largest magnitude / 127. Attention multiplies the dot product of a key, and the weight of a value, by the
+       scale of the row, not each element: products of q with the integers, up to 127, must not overflow. Angles, sines
+       and rotations are computed in double and rounded once.
+       The engine sums scores of many rows as products are, and values over the keys of a tile in one chain (the first
+       48 keys in chains of 16). Of few rows it sums scores as products of few rows are, and so the weights of a tile;
+       values are in chains of 16 keys. It keeps maximum, sum and output of a row in the compute type, and rescales them
+       as larger scores appear (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the
+       largest |value| that it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A
+       is the largest, over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the
+       ALiBi term; K is 2 n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops
+       bounds that of each element. On random data with scores up to 20 the RMS error of a call of 16 queries or more is
+       at most twice that of naive loops in the same type, plus 4 ulp of the RMS of out. Weights rounded to BF16 add to
+       each element's error 2^-8 times that largest |value| at most. On random data that is up to 0.2 % of the RMS of
+       out where scores have an RMS of 0.3, 0.03 to 0.05 % at 5, 0.02 % at 15, least where one key has nearly all the
+       weight; to round out to BF16 costs 0.17 %. tanh of softcap is within 6 ulp in float, 9 in double.
+       The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
+       than the compute type holds, out is infinite or NaN.
+       Scores that are asked for are rounded after scale, which softmax may not have done: without softcap, bias, ALiBi
+       and score_mod it may apply scale to differences of dot products. Weights then agree with the softmax of those
+       scores to a factor of exp(2^-22 max |score|) (2^-51 in double), beside the error of softmax. With any of these
+       options the scores are the ones that softmax takes. Scores of 10000 overflow nothing; rounding them costs what A
+       says. A row with NaN or +infinity is NaN throughout; a row of -infinity (nothing to attend to) is zeros; one of
+       no columns is nothing.
+       Gradients, which compute weights once more as exp(score - lse), are those of the out that they are given,
+       however it was rounded. Each element is within u (2 (D + 25) (1 + A) + Dv + 2 K + N) times the sum of the
+       magnitudes of its terms, twice that with softcap, and half an ulp of a narrower type (tests/test_backward.c). N
+       is how many pairs of query and key it is summed over; A and K are the largest of the call; a sink's magnitude,
+       or A / softcap, takes the place of A if it is more. The slope of softcap, (1 - tanh)(1 + tanh), counts as 1 in
+       terms, for it has the error of tanh. On random data the RMS error of each gradient of a call is at most 8 u (1 +
+       the largest |score| or |lse|; where lse is of few rows, whose scores were added up in another order, A) times
+       the RMS of those sums; and at most 3 times that of naive loops in the same type, given 64 queries and 64 keys or
+       more, D of 4 or more, scores up to 20, and no BF16.
+       -ffast-math keeps all of this, except that subnormal numbers may become zero (and with softcaps above 1e37, where
+       1 / softcap is one, gradients).
+
+   DETERMINISM
+       On one CPU and instruction set, and in one engine of wasm, the bits of a result depend on the inputs alone: not
+       on threads, scratch, layout, neighbouring batch items, what hidden keys hold, or whether an optional output was
+       asked for (of gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another
+       order, and ATTN_ISA_BEST may be one for BF16 and another for the rest. None of this holds for x87 arithmetic
+       (i386 without -msse2 -mfpmath=sse), nor for ATTN_ISA_SCALAR where clang may fuse what it likes (-ffast-math or
+       -ffp-contract=fast, with fused multiply-add in the target).
+       How many rows there are does matter, unless ctx->batch_invariant is set: few, as in decoding, are added up in
+       another order than many. To attention rows are few if the queries of their own batch item (those that q_lens
+       counts) or text, times the query heads that share a key/value head, are up to 8 with AVX-512 (6 in double), 6
+       with AVX2, NEON and VECTOR128 (4 in double), 1 where there are no vectors; a dry run says it. In a
+       product a b, of all functions that have one, rows of a are few up to 24 with AVX-512 (8 in double), 48 elsewhere,
+       and up to 8 if they are shorter than 128. attn_mha and attn_mha_backward count for each product the rows that
+       exist in one batch item, or text; sums over tokens, gradients of weights and biases, are never of few. Functions
+       without a ctx are as with 0. Nothing else decides: not neighbours, lists, layout, or threads. With
+       batch_invariant a row alone has the bits of a row among many, and decoding token by token equals one causal call,
+       with up to 16384 keys; beyond, where the sums are split depends on how many keys there are. attn_sdpa_backward
+       has no kernels of few rows.
+       A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and
+       those of a ring or of pages are those of a full cache. A packed text has the bits that it has alone, and lists of
+       blocks those of the equal mask, forward and back (with an odd kv_len, those that it has without products of
+       BF16).
+
+   VERSIONS
+       0.15.0  One call, three uses: ctx->dry_run takes the place of the twelve functions attn_*_scratch and
+               attn_*_explain.
+                   before: attn_sdpa_scratch(&bytes, out, q, k, v, &opts, &ctx);
+                           attn_sdpa_explain(text, sizeof text, out, q, k, v, &opts, &ctx);
+                   now:    attn_dry_run dry = {0, text, sizeof text};
+                           ctx.dry_run = &dry;
+                           attn_sdpa(out, q, k, v, &opts, &ctx);    (computes nothing, as long as dry_run is there)
+                           ctx.dry_run = NULL;                      (dry.scratch: bytes; text: how it will run)
+               Matrix products, softmax and attn_merge have it too; data of matrices and tensors may be NULL then.
+               attn_fault.text says what was found and what would fit; caches and pages have a fault of their own.
+               (attn_ctx, attn_fault, attn_kv_cache and attn_kv_pages have grown: compile every file anew.) Statuses are
+               what they were. Where sizes do not fit together, they are taken from the inputs, from left to right: who
+               differs from these is at fault, of several the leftmost. So it is b of a product, not a, and v, not
+               grads.v. Where a number of elements overflows it is the array: opts.blocks.index, not opts.blocks. Calls
+               take more scratch, up to 20 KiB for each task, and less stack: give what a dry run tells
+       0.14.1  The same numbers from less code. Softmax of short rows is up to 4 times as fast
+       0.14.0  Products of few rows have the kernel that attention of few rows has: up to 24 rows with AVX-512, 48
+               elsewhere, are 1.0 to 2 times as fast, of one row in plain C 12 times, and have other last bits than the
+               same rows among many, unless ctx->batch_invariant is set: programs that compare both set it in
+               attn_matmul_ctx, which takes the place of attn_matmul. attn_mha counts the rows of an item
+       Older ones are told by the history of the repository */
 
 #endif /* ATTN_H */
 

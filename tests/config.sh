@@ -59,7 +59,7 @@ programs_of_readme() {
         /^```/   { on = 0 }
         on       { print > (prefix n ".c") }' README.md
     for source in "$work"/readme_*.c; do program_of_readme "$source"; done
-    sed -n '/^   QUICK START/,/^   Define ATTN_IMPLEMENTATION/s/^       //p' attn.h > "$work/doc.c"
+    sed -n '/^   QUICK START/,/^   The two NULL are/s/^       //p' attn.h > "$work/doc.c"
     program_of_readme "$work/doc.c"
     check "doc prints its line" [ "$(cat "$work/printed")" = 'ok: 20 22.0334' ]
 }
