@@ -200,8 +200,8 @@ $B/tests/list.h $B/$T/list.h: $B/cover.h FORCE
 	@case $@ in $B/tests/*) sed 's/.*/PUBLIC(&)/' $<.names >> $@.new; esac
 	@cmp -s $@.new $@ || cp $@.new $@
 
-# The recipes of README, for the tests to run.
-$B/recipes.h: README.md
+# The recipes, for the tests to run.
+$B/recipes.h: examples/recipes.md
 	@mkdir -p $(@D)
 	@awk '/^```c recipe$$/ { on = 1; next } /^```/ { on = 0 } on' $< > $@
 $B/tests/test_recipes.o: $B/recipes.h

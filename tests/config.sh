@@ -1,9 +1,9 @@
 #!/bin/sh
 # Checks of the library, and of attn.h from outside, as programs embed it: see tests/check.sh.
 #     library     the test program of attn.h, with the checks it counts itself
-#     readme      every ```c block of README.md is a program that compiles and runs, and so is the doc block's, both in
-#                 C and C++ without warnings; what is marked ```c recipe is part of one, which tests/test_recipes.c
-#                 runs; and, at the full level, what is said for CMake
+#     readme      every ```c block of README.md and examples/recipes.md is a program that compiles and runs, and so is
+#                 the doc block's, in C and C++ without warnings; what is marked ```c recipe is part of one, which
+#                 tests/test_recipes.c runs; and, at the full level, what is said for CMake
 #     embedding   what the compiler CC makes of the header; at the full level, of two versions in one process, too
 #     wasm        WebAssembly without a libc: clang and node
 #     ways        the same of gcc, in every form, but in few standards and configurations
@@ -57,7 +57,7 @@ programs_of_readme() {
     awk -v prefix="$work/readme_" '
         /^```c$/ { n++; on = 1; next }
         /^```/   { on = 0 }
-        on       { print > (prefix n ".c") }' README.md
+        on       { print > (prefix n ".c") }' README.md examples/recipes.md
     for source in "$work"/readme_*.c; do program_of_readme "$source"; done
     sed -n '/^   QUICK START/,/^   The two NULL are/s/^       //p' attn.h > "$work/doc.c"
     program_of_readme "$work/doc.c"
@@ -72,14 +72,14 @@ is() {
         -DATTN_INTERFACE_ONLY -c "$source" -o "$work/readme.o"
 }
 
-# The programs are C and C++. The recipes need the headers that README names, and no other; in C++ their initialisers
+# The programs are C and C++. The recipes need the headers that they name, and no other; in C++ their initialisers
 # are of its latest standard, and gcc would have all members there.
 languages_of_readme() {
     {
         printf '#include %s\n' '"attn.h"' '<math.h>' '<stdint.h>' '<string.h>'
-        awk '/^```c recipe$/ { on = 1; next } /^```/ { on = 0 } on' README.md
+        awk '/^```c recipe$/ { on = 1; next } /^```/ { on = 0 } on' examples/recipes.md
     } > "$work/recipes.c"
-    check "README has recipes" [ "$(grep -c '^static' "$work/recipes.c")" -ge 8 ]
+    check "there are recipes" [ "$(grep -c '^static' "$work/recipes.c")" -ge 8 ]
     languages=c99
     have "$(cxx_of "$CC")" && languages="c99 c++11 c++20 $([ "$level" != full ] || echo c++14 c++17)"
     for language in $languages; do

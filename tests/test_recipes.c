@@ -1,5 +1,5 @@
-/* The recipes of README, each against loops in double that say what it is for. recipes.h is their code, as it stands
-   there: the Makefile takes it from README.md. */
+/* The recipes, each against loops in double that say what it is for. recipes.h is their code, as it stands in
+   examples/recipes.md: the Makefile takes it from there. */
 #include "sdpa.h"
 
 #include "recipes.h"
