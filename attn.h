@@ -9005,13 +9005,14 @@ static void attn__set_projection(attn__projection *p, const attn__call *call, co
 {
     const attn_opts *o = &call->opts;
     int keys = heads == &call->k || heads == &call->v;
+    const size_t *starts = keys ? o->kv_starts : o->q_starts;
     p->x = x;
     p->heads = heads;
     p->w = w;
     p->bias = bias;
     p->lens = keys ? o->kv_lens : o->q_lens;
-    if (o->sequences > 0)
-        p->lens = (keys ? o->kv_starts : o->q_starts) + o->sequences;
+    if (o->sequences > 0) /* no starts, and too many, are refused later */
+        p->lens = starts && o->sequences <= (size_t)PTRDIFF_MAX / sizeof *starts ? starts + o->sequences : NULL;
 }
 
 static void attn__mha_begin(attn__mha *mha, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
