@@ -1485,6 +1485,12 @@ ATTN__NOINLINE void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, s
                         (ptrdiff_t)d * t->dim_stride);
 }
 
+/* Bytes from row to row. That of one row, or of pages that have one each, may be anything. */
+static ptrdiff_t attn__step(const attn_tensor *t)
+{
+    return t->len > 1 ? (ptrdiff_t)((size_t)t->len_stride * attn__size(t->dtype)) : 0;
+}
+
 /* Do n x m packed elements fit in the address space? 0 if there are none, too. */
 static int attn__elements_fit(const void *data, attn_dtype dtype, size_t n, size_t m)
 {
@@ -5473,7 +5479,7 @@ ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, 
         return;
     rows->next_count = attn__find_rows(&plan->source, block->at.b, next, n, &item, &row);
     rows->next = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
-    rows->next_step = t->len > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0;
+    rows->next_step = attn__step(t);
 }
 
 /* The tile's rows of k or v: where they lie, or in a copy, if that is required or if they lie in several places. */
@@ -5515,7 +5521,7 @@ static size_t attn__place_of_key(const attn__block *block, size_t n, size_t *ite
    quarter, 2 quarter, 3 quarter, 1, quarter + 1, .., as memory is fastest in several streams. */
 static void attn__point_at(const attn__block *block, const char **at, const attn_tensor *t, size_t quarter)
 {
-    const ptrdiff_t step = t->len > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0;
+    const ptrdiff_t step = attn__step(t);
     const attn__shared *shared = block->shared;
     const attn__run *run;
     size_t n = 0, lap = 0, place = 0, r;
@@ -5554,7 +5560,7 @@ static void attn__few_rows(const attn__block *block, attn__few *few, const attn_
         attn__point_at(block, shared->at, t, 0);
         few->at = shared->at;
     }
-    few->step = t->len > 1 ? t->len_stride * size : 0; /* that of one row may be anything */
+    few->step = attn__step(t);
     few->heads = block->at.heads;
     few->apart = block->at.heads > 1 ? t->head_stride * size : 0;
     few->queries = block->at.count / block->at.heads;
@@ -5919,7 +5925,7 @@ static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, co
         return;
     rows->next = (const char *)attn__tensor_at(t, block->at.b, h, i, first);
     rows->next_count = run;
-    rows->next_step = run > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0; /* of one row it may be anything */
+    rows->next_step = attn__step(t);
     rows->row_bytes = n * attn__size(t->dtype);
 }
 
@@ -7054,8 +7060,7 @@ static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
                                       : attn__is_panel(kern, t->dtype);
     return readable && t->dim_stride == 1 &&
            (s->unit_blocks == 1 || attn__is_packed(t) ||
-            (t == &plan->call.k && t->len > 1 &&
-             t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0));
+            (t == &plan->call.k && t->len > 1 && attn__step(t) % ATTN__COMPETING != 0));
 }
 
 /* Do few rows of so many heads side by side prefetch? */
