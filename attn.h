@@ -6786,7 +6786,7 @@ static void attn__carve_state(attn__arena *arena, const attn__plan *plan, attn__
 /* The scratch of a worker: what its blocks share, and what each has. It does not grow with Lq: full blocks have room
    for as many as a unit ever has. Blocks of many rows and of few take turns in the same arrays. Room for values follows
    that for scores: of many rows attn__accumulate_values may copy those of a tile, few copy rows of k or v. */
-static void attn__carve_worker(attn__arena *arena, const attn__plan *plan, attn__worker *worker)
+static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worker *worker)
 {
     const attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
@@ -6801,45 +6801,47 @@ static void attn__carve_worker(attn__arena *arena, const attn__plan *plan, attn_
     const int k_lies = s->k_direct && !s->scattered && (!s->full_rows || attn__is_packed(&call->k));
     const size_t queries = attn__min(attn__min(few, s->rows), ATTN__DOT_MOST); /* of a head, that dot takes together: */
     const size_t lanes = queries + (queries % 4 == 3);                         /* of three it makes four */
+    attn__arena arena = {base, 0};
     attn__block none;
     size_t i, blocks;
-    shared->run = (attn__run *)attn__put(arena, (s->scattered ? keys : 1) * sizeof(attn__run));
-    shared->scores = (char *)attn__put(arena, attn__max(scores + (many > 0 ? tile * call->v.dim * size : 0),
+    shared->run = (attn__run *)attn__put(&arena, (s->scattered ? keys : 1) * sizeof(attn__run));
+    shared->scores = (char *)attn__put(&arena, attn__max(scores + (many > 0 ? tile * call->v.dim * size : 0),
                                                         few_scores + (few > 0 ? ATTN__FEW_CHAIN * dims * size : 0)));
     shared->v.rows = shared->scores + scores;
     shared->copied_rows = shared->scores + few_scores;
-    shared->lanes = (char *)attn__put(arena, lanes * kern->dot_keys * kern->lanes * size);
-    shared->hidden = (uint64_t *)attn__put(arena, keys * sizeof(uint64_t));
-    shared->next = (const char **)attn__put(arena, (s->holds_next ? keys : 0) * (sizeof(char *)));
-    shared->k.rows = (char *)attn__put(arena, (many > 0 && !k_lies ? tile * size : 0) * call->q.dim);
+    shared->lanes = (char *)attn__put(&arena, lanes * kern->dot_keys * kern->lanes * size);
+    shared->hidden = (uint64_t *)attn__put(&arena, keys * sizeof(uint64_t));
+    shared->next = (const char **)attn__put(&arena, (s->holds_next ? keys : 0) * (sizeof(char *)));
+    shared->k.rows = (char *)attn__put(&arena, (many > 0 && !k_lies ? tile * size : 0) * call->q.dim);
     shared->bias = shared->mask = shared->row = shared->before = shared->capped = shared->scales = NULL;
     shared->at = NULL;
     shared->numbers = NULL;
     if (call->has_options || s->scattered) {
         const int scales = plan->source.k_scales || plan->source.v_scales;
-        shared->bias = (char *)attn__put(arena, call->edits & ATTN__EDIT_BIAS ? attn__max(scores, few_scores) : 0);
-        shared->mask = (char *)attn__put(arena, (s->hides ? attn__blocks(keys, 64) * 8 : 0) * plan->column);
-        shared->row = (char *)attn__put(arena, (o->score_mod ? keys : 0) * size);
-        shared->scales = (char *)attn__put(arena, (scales ? keys + kern->lanes : 0) * size);
-        shared->at = (const char **)attn__put(arena, (s->scattered ? keys : 0) * (sizeof(char *)));
+        shared->bias = (char *)attn__put(&arena, call->edits & ATTN__EDIT_BIAS ? attn__max(scores, few_scores) : 0);
+        shared->mask = (char *)attn__put(&arena, (s->hides ? attn__blocks(keys, 64) * 8 : 0) * plan->column);
+        shared->row = (char *)attn__put(&arena, (o->score_mod ? keys : 0) * size);
+        shared->scales = (char *)attn__put(&arena, (scales ? keys + kern->lanes : 0) * size);
+        shared->at = (const char **)attn__put(&arena, (s->scattered ? keys : 0) * (sizeof(char *)));
         shared->numbers =
-            (uint16_t *)attn__put(arena, (few > 0 && attn__leaves_out(plan) ? keys : 0) * sizeof(uint16_t));
+            (uint16_t *)attn__put(&arena, (few > 0 && attn__leaves_out(plan) ? keys : 0) * sizeof(uint16_t));
     }
     blocks = s->full_rows ? ATTN__UNIT_BLOCKS : 1;
-    worker->blocks = (attn__block *)attn__put(arena, blocks * sizeof none);
+    worker->blocks = (attn__block *)attn__put(&arena, blocks * sizeof none);
     for (i = 0; i < blocks; i++) {
-        attn__block *block = arena->base ? &worker->blocks[i] : &none;
-        block->rows = (attn__row *)attn__put(arena, plan->column * sizeof(attn__row));
+        attn__block *block = base ? &worker->blocks[i] : &none;
+        block->rows = (attn__row *)attn__put(&arena, plan->column * sizeof(attn__row));
         if (call->has_options) {
-            block->mask_cache = (unsigned char *)attn__put(arena, s->mask_tiles > 0 ? ATTN__MASK_CACHE : 0);
-            block->drop_rows = (uint32_t *)attn__put(arena, (attn__drops(o) ? 2 * plan->column : 0) * sizeof(uint32_t));
+            block->mask_cache = (unsigned char *)attn__put(&arena, s->mask_tiles > 0 ? ATTN__MASK_CACHE : 0);
+            block->drop_rows = (uint32_t *)attn__put(&arena, (attn__drops(o) ? 2 * plan->column : 0) * sizeof(uint32_t));
         }
-        block->reals = (char *)attn__put(arena, (ATTN__REALS * plan->column) * size);
+        block->reals = (char *)attn__put(&arena, (ATTN__REALS * plan->column) * size);
         block->queries =
-            (char *)attn__put(arena, attn__max(many * attn__query_terms(plan), few * attn__query_room(plan)) * size);
-        attn__carve_state(arena, plan, &block->state);
-        attn__carve_state(arena, plan, &block->split);
+            (char *)attn__put(&arena, attn__max(many * attn__query_terms(plan), few * attn__query_room(plan)) * size);
+        attn__carve_state(&arena, plan, &block->state);
+        attn__carve_state(&arena, plan, &block->split);
     }
+    return arena.used;
 }
 
 static size_t attn__count_splits(size_t keys)
@@ -6853,7 +6855,7 @@ static void attn__measure_plan(attn__plan *plan)
     const attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
     const size_t keys = attn__max(s->tile_keys, s->few_keys);
-    attn__arena worker_arena = {NULL, 0}, arena = {NULL, 0};
+    attn__arena arena = {NULL, 0};
     attn__worker worker;
     size_t most;
     plan->column = attn__whole(attn__max(s->many_rows, s->few_rows), call->kern->lanes);
@@ -6865,8 +6867,7 @@ static void attn__measure_plan(attn__plan *plan)
                                 s->few_rows * attn__whole(call->v.dim, call->kern->lanes)) *
                       call->kern->size;
     plan->state_bytes = attn__whole(plan->state_out + 3 * plan->column * call->kern->size, ATTN__ALIGN);
-    attn__carve_worker(&worker_arena, plan, &worker);
-    plan->worker_bytes = worker_arena.used;
+    plan->worker_bytes = attn__carve_worker(NULL, plan, &worker);
     arena.used = s->workers > 0 ? ATTN__ALIGN : 0; /* to align what the caller gives */
     attn__carve(&arena, s->workers, plan->worker_bytes);
     if (s->side_splits)
@@ -6906,9 +6907,8 @@ static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__
 
 static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, size_t index)
 {
-    attn__arena arena = {plan->scratch + index * plan->worker_bytes, 0};
     size_t i;
-    attn__carve_worker(&arena, plan, worker);
+    attn__carve_worker(plan->scratch + index * plan->worker_bytes, plan, worker);
     for (i = 0; i < plan->schedule.unit_blocks; i++)
         attn__begin_tiles(&worker->blocks[i], plan, &worker->shared);
 }
