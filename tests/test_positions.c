@@ -1,6 +1,7 @@
 /* Positions: rotations, their frequencies, biases by distance, slopes, sinusoids. The models here are written from the
    papers and the text of the interface, in long double or in whole numbers. */
 #include "sdpa.h"
+#include "golden/rope.h"
 
 #include <errno.h>
 
@@ -959,7 +960,7 @@ TEST(positions_errno)
 {
     double frequencies[] = {DBL_MAX, DBL_MIN, 1}, freq[64], scale;
     attn_rope_opts o = {0};
-    attn_rope_scaling s = {ATTN_ROPE_YARN, 1e300, 4096, 0, 0};
+    attn_rope_scaling s = {.factor = 1e300, .original_len = 4096};
     attn_tensor in = test_random_tensor(ATTN_F64, 1, 1, 4, 6, T_BHLD), out = test_tensor(ATTN_F64, 1, 1, 4, 6, T_BHLD);
     attn_mat table = test_random_mat(ATTN_F32, 32, 2, PACKED), by_distance = test_mat(ATTN_F32, 2, 9, PACKED);
     float slopes[40];
@@ -971,7 +972,7 @@ TEST(positions_errno)
     o.base = 5e-324;
     CHECK_STATUS(attn_rope(out, in, &o), ATTN_ERR_VALUE);
     CHECK(errno == 7);
-    for (int kind = ATTN_ROPE_PLAIN; kind <= ATTN_ROPE_YARN; kind++)
+    for (int kind = ATTN_ROPE_PLAIN; kind <= ATTN_ROPE_LLAMA3; kind++)
         for (int n = 0; n < 4; n++) {
             s.kind = (attn_rope_scaling_kind)kind;
             s.factor = n % 2 ? 1e-300 : 1e300;
@@ -1000,14 +1001,26 @@ static real yarn_frequency(real base, size_t dim, size_t d, const attn_rope_scal
 {
     const real tau = 6.283185307179586476925286766559L;
     real fast = s->beta_fast != 0 ? s->beta_fast : 32, slow = s->beta_slow != 0 ? s->beta_slow : 1, keep;
-    real low = floorl((real)dim * logl(s->original_len / (fast * tau)) / (2 * logl(base)));
-    real high = ceill((real)dim * logl(s->original_len / (slow * tau)) / (2 * logl(base)));
+    real low = (real)dim * logl(s->original_len / (fast * tau)) / (2 * logl(base));
+    real high = (real)dim * logl(s->original_len / (slow * tau)) / (2 * logl(base));
     real plain = plain_frequency(base, dim, d);
+    if (!s->no_truncate)
+        low = floorl(low), high = ceill(high);
     low = low < 0 ? 0 : low > (real)dim - 1 ? (real)dim - 1 : low;
     high = high < 0 ? 0 : high > (real)dim - 1 ? (real)dim - 1 : high;
     if (low == high)
         high += 0.001L;
     keep = 1 - ((real)d - low) / (high - low);
+    keep = keep < 0 ? 0 : keep > 1 ? 1 : keep;
+    return keep * plain + (1 - keep) * plain / s->factor;
+}
+
+/* Llama 3.1: the share that is kept grows with the turns that a pair makes in the length of training. */
+static real llama3_frequency(real base, size_t dim, size_t d, const attn_rope_scaling *s)
+{
+    real fast = s->beta_fast != 0 ? s->beta_fast : 4, slow = s->beta_slow != 0 ? s->beta_slow : 1;
+    real plain = plain_frequency(base, dim, d), turns = s->original_len * plain / 6.283185307179586476925286766559L;
+    real keep = (turns - slow) / (fast - slow);
     keep = keep < 0 ? 0 : keep > 1 ? 1 : keep;
     return keep * plain + (1 - keep) * plain / s->factor;
 }
@@ -1019,6 +1032,10 @@ static real frequency_model(real base, size_t dim, size_t d, const attn_rope_sca
     case ATTN_ROPE_LINEAR: return plain_frequency(base, dim, d) / factor;
     case ATTN_ROPE_NTK: return dim == 2 ? 1 : plain_frequency(base * powl(factor, (real)dim / ((real)dim - 2)), dim, d);
     case ATTN_ROPE_YARN: return yarn_frequency(base, dim, d, s);
+    case ATTN_ROPE_LLAMA3: return llama3_frequency(base, dim, d, s);
+    case ATTN_ROPE_LONGROPE: return plain_frequency(base, dim, d) / s->factors[d];
+    case ATTN_ROPE_PROPORTIONAL:
+        return d < (size_t)(s->share * (double)(dim / 2)) ? plain_frequency(base, dim, d) / factor : 0;
     default: return plain_frequency(base, dim, d);
     }
 }
@@ -1033,11 +1050,26 @@ TEST(rope_frequencies_formulas)
         size_t dim = dims[n % COUNT(dims)];
         double base = bases[test_below(COUNT(bases))], *freq = doubles(dim / 2), scale = 77;
         size_t beta = test_below(COUNT(betas));
-        attn_rope_scaling s = {(attn_rope_scaling_kind)test_below(4), factors[test_below(COUNT(factors))],
-                               lengths[test_below(COUNT(lengths))], betas[beta][0], betas[beta][1]};
+        double *divisors = doubles(dim / 2), m[] = {0.7 * (double)test_below(3), 0.4 * (double)test_below(3)};
+        real log_factor;
+        attn_rope_scaling s = {(attn_rope_scaling_kind)test_below(7),
+                               factors[test_below(COUNT(factors))],
+                               lengths[test_below(COUNT(lengths))],
+                               betas[beta][0],
+                               betas[beta][1],
+                               test_maybe(),
+                               m[0],
+                               m[1],
+                               divisors,
+                               0.25 * (double)(1 + test_below(4))};
         const attn_rope_scaling *given = s.kind == ATTN_ROPE_PLAIN && test_maybe() ? NULL : &s;
-        real true_base = base != 0 ? (real)base : 10000;
+        real true_base = base != 0 ? (real)base : 10000, scaled = 1;
         attn_status status;
+        for (size_t d = 0; d < dim / 2; d++)
+            divisors[d] = 1 + 10 * fabs(test_uniform());
+        if (s.kind == ATTN_ROPE_LLAMA3 && s.beta_slow == 4)
+            s.beta_fast = 4.5;
+        log_factor = s.factor > 1 ? logl((real)s.factor) : 0;
         test_case("kind %d, dim %zu, base %g, factor %g, len %g, betas %g %g", given ? (int)s.kind : -1, dim, base,
                   s.factor, s.original_len, s.beta_fast, s.beta_slow);
         WITHOUT_MEMORY(status, attn_rope_frequencies(freq, dim, base, given, n % 3 ? &scale : NULL));
@@ -1046,14 +1078,16 @@ TEST(rope_frequencies_formulas)
             real want = frequency_model(true_base, dim, d, given);
             CHECK_NEAR((real)freq[d], want, want * (8 + 4 * fabsl(logl(plain_frequency(true_base, dim, d)))) * eps);
         }
-        if (n % 3 && s.kind == ATTN_ROPE_YARN && s.factor > 1)
-            CHECK_NEAR((real)scale, 1 + logl((real)s.factor) / 10, 2 * eps);
-        else
-            CHECK((real)scale == (n % 3 ? 1 : 77));
+        if (s.kind == ATTN_ROPE_YARN)
+            scaled = m[0] != 0 && m[1] != 0 ? (1 + (real)m[0] * log_factor / 10) / (1 + (real)m[1] * log_factor / 10)
+                                            : 1 + log_factor / 10;
+        else if (s.kind == ATTN_ROPE_LONGROPE)
+            scaled = sqrtl(1 + log_factor / logl((real)s.original_len));
+        CHECK_NEAR((real)scale, n % 3 ? scaled : 77, 4 * eps);
         test_release();
     }
     {
-        attn_rope_scaling s = {ATTN_ROPE_NTK, 8, 0, 0, 0};
+        attn_rope_scaling s = {.kind = ATTN_ROPE_NTK, .factor = 8};
         double freq[32];
         test_case("the highest stays, the lowest is divided");
         CHECK_STATUS(attn_rope_frequencies(freq, 64, 0, &s, NULL), ATTN_OK);
@@ -1072,11 +1106,26 @@ TEST(rope_frequencies_formulas)
     }
 }
 
+/* What transformers computes, in float. */
+TEST(rope_frequencies_golden)
+{
+    for (size_t n = 0; n < COUNT(golden_ropes); n++) {
+        const struct golden_rope *want = &golden_ropes[n];
+        double freq[32], scale;
+        test_case("number %zu, kind %d", n, (int)want->scaling.kind);
+        CHECK_STATUS(attn_rope_frequencies(freq, want->dim, want->base, &want->scaling, &scale), ATTN_OK);
+        CHECK_NEAR((real)scale, want->scale, 1e-7 * want->scale);
+        for (size_t d = 0; d < want->dim / 2; d++)
+            CHECK_NEAR((real)freq[d], want->freq[d], 2e-6 * want->freq[d]);
+    }
+}
+
 TEST(rope_frequencies_status)
 {
     static const double wrong[] = {NAN, HUGE_VAL, -HUGE_VAL, -1, 0};
+    static const double ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
     double *freq = doubles(8), *scale = doubles(1);
-    attn_rope_scaling good = {ATTN_ROPE_YARN, 4, 2048, 32, 1}, s;
+    attn_rope_scaling good = {ATTN_ROPE_YARN, 4, 2048, 32, 1, 0, 0, 0, NULL, 0}, s;
     test_freeze();
     CHECK_STATUS(attn_rope_frequencies(NULL, 16, 0, NULL, scale), ATTN_ERR_NULL);
     CHECK_STATUS(attn_rope_frequencies(NULL, 15, -1, NULL, scale), ATTN_ERR_NULL);
@@ -1090,9 +1139,11 @@ TEST(rope_frequencies_status)
         if (n < 4)
             CHECK_STATUS(attn_rope_frequencies(freq, 16, wrong[n], NULL, scale), ATTN_ERR_VALUE);
         s = good, s.factor = wrong[n];
-        for (int kind = ATTN_ROPE_LINEAR; kind <= ATTN_ROPE_YARN; kind++) {
+        for (int kind = ATTN_ROPE_LINEAR; kind <= ATTN_ROPE_PROPORTIONAL; kind++) {
             s.kind = (attn_rope_scaling_kind)kind;
-            CHECK_STATUS(attn_rope_frequencies(freq, 16, 0, &s, scale), ATTN_ERR_VALUE);
+            s.factors = ones;
+            if (s.factor != 0 || kind != ATTN_ROPE_PROPORTIONAL)
+                CHECK_STATUS(attn_rope_frequencies(freq, 16, 0, &s, scale), ATTN_ERR_VALUE);
         }
         s = good, s.original_len = wrong[n];
         CHECK_STATUS(attn_rope_frequencies(freq, 16, 0, &s, scale), ATTN_ERR_VALUE);
@@ -1103,7 +1154,23 @@ TEST(rope_frequencies_status)
         if (n < 4)
             CHECK_STATUS(attn_rope_frequencies(freq, 16, 0, &s, scale), ATTN_ERR_VALUE);
     }
-    s = good, s.kind = (attn_rope_scaling_kind)4;
+    s = good, s.kind = ATTN_ROPE_LLAMA3, s.beta_fast = s.beta_slow = 2;
+    CHECK_STATUS(attn_rope_frequencies(freq, 16, 0, &s, scale), ATTN_ERR_VALUE);
+    s.kind = ATTN_ROPE_PROPORTIONAL, s.share = 1.25;
+    CHECK_STATUS(attn_rope_frequencies(freq, 16, 0, &s, scale), ATTN_ERR_VALUE);
+    s.kind = ATTN_ROPE_LONGROPE, s.factors = NULL;
+    CHECK_STATUS(attn_rope_frequencies(freq, 16, 0, &s, scale), ATTN_ERR_NULL);
+    s.factors = ones, s.original_len = 1;
+    CHECK_STATUS(attn_rope_frequencies(freq, 16, 0, &s, scale), ATTN_ERR_VALUE);
+    s = good, s.mscale = -1;
+    CHECK_STATUS(attn_rope_frequencies(freq, 16, 0, &s, scale), ATTN_ERR_VALUE);
+    for (size_t n = 0; n < COUNT(wrong); n++) {
+        double factors[] = {1, 2, 3, wrong[n], 5, 6, 7, 8};
+        test_case("a factor of %g", wrong[n]);
+        s = good, s.kind = ATTN_ROPE_LONGROPE, s.factors = factors;
+        CHECK_STATUS(attn_rope_frequencies(freq, 16, 0, &s, scale), ATTN_ERR_VALUE);
+    }
+    s = good, s.kind = (attn_rope_scaling_kind)7;
     CHECK_STATUS(attn_rope_frequencies(freq, 16, 0, &s, scale), ATTN_ERR_VALUE);
     s.kind = (attn_rope_scaling_kind)-1;
     CHECK_STATUS(attn_rope_frequencies(freq, 16, 0, &s, scale), ATTN_ERR_VALUE);
@@ -1602,11 +1669,11 @@ TEST(rope_frequencies_finite)
     static const struct {
         double base;
         attn_rope_scaling s;
-    } bad[] = {{5e-324, {ATTN_ROPE_PLAIN, 0, 0, 0, 0}},
-               {10000, {ATTN_ROPE_LINEAR, 5e-324, 0, 0, 0}},
-               {10000, {ATTN_ROPE_NTK, 5e-324, 0, 0, 0}},
-               {1e-300, {ATTN_ROPE_LINEAR, 1e-100, 0, 0, 0}},
-               {1.5, {ATTN_ROPE_YARN, 5e-324, 100, 0, 0}}};
+    } bad[] = {{5e-324, {.kind = ATTN_ROPE_PLAIN}},
+               {10000, {.kind = ATTN_ROPE_LINEAR, .factor = 5e-324}},
+               {10000, {.kind = ATTN_ROPE_NTK, .factor = 5e-324}},
+               {1e-300, {.kind = ATTN_ROPE_LINEAR, .factor = 1e-100}},
+               {1.5, {.kind = ATTN_ROPE_YARN, .factor = 5e-324, .original_len = 100}}};
     double freq[32], before[32], scale = 5, plain[32];
     memset(freq, 0x5a, sizeof freq);
     memcpy(before, freq, sizeof freq);

@@ -13,9 +13,11 @@ enum { CHUNK = 512 };
 
 /* Frequencies of a rotation: of pair d of a head, by position. */
 typedef struct decoder_rope {
-    double base, factor; /* factor: of a text that outgrows max_position_embeddings ("dynamic"); 0: it is as it was */
-    float scale;         /* what is rotated is multiplied by it */
-    float *frequencies;  /* [head_dim / 2] */
+    double base;
+    attn_rope_scaling how; /* ATTN_ROPE_NTK: "dynamic", for a text that outgrows max_position_embeddings */
+    double scale;          /* what is rotated is multiplied by it; has_scale: as the config says */
+    int has_scale;
+    double *frequencies; /* [head_dim / 2] */
 } decoder_rope;
 
 enum { GLOBAL, LOCAL, NONE }; /* of a block's rotation; LOCAL is Gemma 3's where there is a window */
@@ -495,97 +497,18 @@ static void read_no_rope(loader *load)
 
 /* ==== Positions ================================================================================================== */
 
-/* Frequencies are computed as transformers does, in float, step by step: an angle is position times frequency, so that
-   the roundings of a frequency grow with the position. */
-
-/* base^(2d/dim). */
-static float rope_power(float base, size_t dim, size_t d)
-{
-    float exponent = (float)(2 * d) / (float)dim;
-    return (float)pow((double)base, (double)exponent);
-}
-
-/* Llama 3.1: waves longer than the text in training are stretched by factor, short ones are not, and between. */
-static void llama3_frequencies(loader *load, decoder_rope *rope, json scaling, size_t dim)
-{
-    checkpoint *files = load->files;
-    double factor = checkpoint_real(files, scaling, "factor", 1e-6, 1e9, -1);
-    double low = checkpoint_real(files, scaling, "low_freq_factor", 1e-6, 1e9, -1);
-    double high = checkpoint_real(files, scaling, "high_freq_factor", 1e-6, 1e9, -1);
-    double length = (double)checkpoint_uint(files, scaling, "original_max_position_embeddings", 1, -1);
-    size_t d;
-    if (!files->failed && high <= low)
-        refuse(load, scaling, "high_freq_factor", "is not above low_freq_factor");
-    for (d = 0; !files->failed && d < dim / 2; d++) {
-        float frequency = rope->frequencies[d], wave = 6.28318531f / frequency, smooth;
-        smooth = ((float)length / wave - (float)low) / (float)(high - low);
-        if (wave > (float)(length / low))
-            rope->frequencies[d] = frequency / (float)factor;
-        else if (wave >= (float)(length / high))
-            rope->frequencies[d] = (1 - smooth) * frequency / (float)factor + smooth * frequency;
-    }
-}
-
-/* The pair that turns so many times in the length of training. */
-static double yarn_pair(double rotations, double length, double base, size_t dim)
-{
-    return (double)dim * log(length / (rotations * 6.283185307179586)) / (2 * log(base));
-}
-
-static double yarn_scale(double factor, double mscale)
-{
-    return factor <= 1 ? 1 : 0.1 * mscale * log(factor) + 1;
-}
-
-/* YaRN: between plain frequencies and those divided by factor, by how often a pair turns.
-                                                                                     Peng 2023, arXiv 2309.00071 */
-static void yarn_frequencies(loader *load, decoder_rope *rope, json scaling, size_t dim)
-{
-    checkpoint *files = load->files;
-    double factor = checkpoint_real(files, scaling, "factor", 1e-6, 1e9, -1);
-    double scale = checkpoint_real(files, scaling, "attention_factor", -1, 1e9, -1);
-    double mscale = checkpoint_real(files, scaling, "mscale", 0, 1e9, 0);
-    double all = checkpoint_real(files, scaling, "mscale_all_dim", 0, 1e9, 0);
-    double fast = checkpoint_real(files, scaling, "beta_fast", 0, 1e9, 32);
-    double slow = checkpoint_real(files, scaling, "beta_slow", 0, 1e9, 1);
-    double length = (double)checkpoint_uint(files, scaling, "original_max_position_embeddings", 1,
-                                            (long)load->model->config.max_position_embeddings);
-    int truncate = checkpoint_flag(files, scaling, "truncate", 1);
-    double low, high;
-    size_t d;
-    if (!files->failed && rope->base <= 1)
-        refuse(load, load->config, "rope_theta", "is not above 1");
-    if (files->failed)
-        return;
-    if (!is_there(json_get(scaling, "attention_factor")))
-        scale = mscale > 0 && all > 0 ? yarn_scale(factor, mscale) / yarn_scale(factor, all) : yarn_scale(factor, 1);
-    else if (scale < 0)
-        refuse(load, scaling, "attention_factor", "is negative");
-    low = yarn_pair(fast > 0 ? fast : 32, length, rope->base, dim);
-    high = yarn_pair(slow > 0 ? slow : 1, length, rope->base, dim);
-    if (truncate)
-        low = floor(low), high = ceil(high);
-    low = low < 0 ? 0 : low;
-    high = high > (double)(dim - 1) ? (double)(dim - 1) : high;
-    if (low == high)
-        high += 0.001;
-    for (d = 0; d < dim / 2; d++) {
-        float slower = 1 / ((float)factor * rope_power((float)rope->base, dim, d));
-        float part = ((float)d - (float)low) / (float)(high - low), plain;
-        part = part < 0 ? 0 : part > 1 ? 1 : part;
-        plain = 1 - part;
-        rope->frequencies[d] = slower * (1 - plain) + rope->frequencies[d] * plain;
-    }
-    rope->scale = (float)scale;
-}
-
-/* rope_scaling of this object, which may be missing. */
-static void read_scaling(loader *load, decoder_rope *rope, json scaling)
+/* rope_scaling of the config, which may be missing. */
+static void read_scaling(loader *load, decoder_rope *rope)
 {
     static const char *const types[] = {"default", "linear", "dynamic", "yarn", "llama3", NULL};
-    size_t dim = load->model->config.head_dim, kind, d;
-    json type = json_get(scaling, "rope_type"), old = json_get(scaling, "type");
-    double factor;
+    static const attn_rope_scaling_kind kinds[] = {ATTN_ROPE_PLAIN, ATTN_ROPE_LINEAR, ATTN_ROPE_NTK, ATTN_ROPE_YARN,
+                                                   ATTN_ROPE_LLAMA3};
+    attn_rope_scaling *how = &rope->how;
+    checkpoint *files = load->files;
+    json scaling = json_get(load->config, "rope_scaling"), type = json_get(scaling, "rope_type");
+    json old = json_get(scaling, "type"), factor = json_get(scaling, "attention_factor");
+    long most = (long)load->model->config.max_position_embeddings;
+    size_t kind;
     if (!is_there(scaling))
         return;
     if (scaling.type != JSON_OBJECT)
@@ -594,33 +517,56 @@ static void read_scaling(loader *load, decoder_rope *rope, json scaling)
         refuse(load, scaling, "type", "and rope_type of rope_scaling differ");
     if (!is_there(type) && !is_there(old))
         refuse(load, load->config, "rope_scaling", "has no rope_type");
-    kind = checkpoint_choice(load->files, scaling, is_there(type) ? "rope_type" : "type", types);
-    if (load->files->failed)
+    kind = checkpoint_choice(files, scaling, is_there(type) ? "rope_type" : "type", types);
+    if (files->failed || kind == 0)
         return;
-    if (kind == 1) {
-        factor = checkpoint_real(load->files, scaling, "factor", 1e-6, 1e9, -1);
-        for (d = 0; d < dim / 2; d++)
-            rope->frequencies[d] /= (float)factor;
-    } else if (kind == 2) {
-        rope->factor = checkpoint_real(load->files, scaling, "factor", 1, 1e9, -1);
-        if (dim == 2)
-            refuse(load, load->config, "head_dim", "is 2, too little for rope_scaling of type dynamic");
-    } else if (kind == 3) {
-        yarn_frequencies(load, rope, scaling, dim);
+    how->kind = kinds[kind];
+    how->factor = checkpoint_real(files, scaling, "factor", kind == 2 ? 1 : 1e-6, 1e9, -1);
+    if (kind == 2 && load->model->config.head_dim == 2)
+        refuse(load, load->config, "head_dim", "is 2, too little for rope_scaling of type dynamic");
+    if (kind == 3) {
+        how->mscale = checkpoint_real(files, scaling, "mscale", 0, 1e9, 0);
+        how->mscale_all_dim = checkpoint_real(files, scaling, "mscale_all_dim", 0, 1e9, 0);
+        how->beta_fast = checkpoint_real(files, scaling, "beta_fast", 0, 1e9, 32);
+        how->beta_slow = checkpoint_real(files, scaling, "beta_slow", 0, 1e9, 1);
+        how->original_len = (double)checkpoint_uint(files, scaling, "original_max_position_embeddings", 1, most);
+        how->no_truncate = !checkpoint_flag(files, scaling, "truncate", 1);
+        rope->has_scale = is_there(factor);
+        if (rope->has_scale)
+            rope->scale = checkpoint_real(files, scaling, "attention_factor", -1, 1e9, -1);
+        if (rope->scale < 0)
+            refuse(load, scaling, "attention_factor", "is negative");
+        if (!files->failed && rope->base <= 1)
+            refuse(load, load->config, "rope_theta", "is not above 1");
     } else if (kind == 4) {
-        llama3_frequencies(load, rope, scaling, dim);
+        how->beta_slow = checkpoint_real(files, scaling, "low_freq_factor", 1e-6, 1e9, -1);
+        how->beta_fast = checkpoint_real(files, scaling, "high_freq_factor", 1e-6, 1e9, -1);
+        how->original_len = (double)checkpoint_uint(files, scaling, "original_max_position_embeddings", 1, -1);
+        if (!files->failed && how->beta_fast <= how->beta_slow)
+            refuse(load, scaling, "high_freq_factor", "is not above low_freq_factor");
     }
+}
+
+/* For a text of `length` tokens. A "dynamic" base grows when a text has outgrown what the model was made for. */
+static attn_status set_frequencies(const decoder *model, decoder_rope *rope, size_t length)
+{
+    attn_rope_scaling how = rope->how;
+    double over = (double)length / (double)model->config.max_position_embeddings;
+    if (how.kind == ATTN_ROPE_NTK)
+        how.factor = over > 1 ? how.factor * over - (how.factor - 1) : 1;
+    return attn_rope_frequencies(rope->frequencies, model->config.head_dim, rope->base, &how,
+                                 rope->has_scale ? NULL : &rope->scale);
 }
 
 static void read_rope(loader *load)
 {
     decoder *model = load->model;
-    size_t half = model->config.head_dim / 2, i, d;
+    size_t half = model->config.head_dim / 2, i;
     if (load->files->failed)
         return;
     model->ropes = (decoder_rope *)calloc(2, sizeof *model->ropes);
     if (model->ropes)
-        model->ropes[0].frequencies = (float *)malloc(2 * half * sizeof(float)); /* of both */
+        model->ropes[0].frequencies = (double *)malloc(2 * half * sizeof(double)); /* of both */
     if (!model->ropes || !model->ropes[0].frequencies) {
         checkpoint_fail(load->files, "%s: no memory", load->files->directory);
         return;
@@ -628,16 +574,14 @@ static void read_rope(loader *load)
     for (i = 0; i < 2; i++) {
         decoder_rope *rope = &model->ropes[i];
         rope->frequencies = model->ropes[0].frequencies + i * half;
-        rope->scale = 1;
         rope->base = i == GLOBAL
                          ? checkpoint_real(load->files, load->config, "rope_theta", 1e-3, 1e15, load->kind->rope_theta)
                          : checkpoint_real(load->files, load->config, "rope_local_base_freq", 1e-3, 1e15, 1e4);
-        if (load->files->failed)
-            return;
-        for (d = 0; d < half; d++)
-            rope->frequencies[d] = 1 / rope_power((float)rope->base, 2 * half, d);
+        if (i == GLOBAL)
+            read_scaling(load, rope);
+        if (!load->files->failed && set_frequencies(model, rope, 0) != ATTN_OK)
+            refuse(load, load->config, i == GLOBAL ? "rope_scaling" : "rope_local_base_freq", "is out of range");
     }
-    read_scaling(load, &model->ropes[GLOBAL], json_get(load->config, "rope_scaling"));
     for (i = 0; model->config.family == DECODER_GEMMA3 && i < model->config.num_hidden_layers; i++)
         model->blocks[i].rope = model->blocks[i].window > 0 ? LOCAL : GLOBAL;
 }
@@ -895,7 +839,7 @@ void decoder_truncate(decoder *model, decoder_text *text, size_t len)
     if (len >= text->length)
         return;
     for (i = 0; i < 2; i++)
-        if (model->ropes[i].factor != 0 && text->length > model->config.max_position_embeddings)
+        if (model->ropes[i].how.kind == ATTN_ROPE_NTK && text->length > model->config.max_position_embeddings)
             len = 0;
     for (i = 0; i < model->config.num_hidden_layers; i++)
         if (!remembers(&model->blocks[i], &text->caches[i], len))
@@ -944,34 +888,21 @@ static int begin_rows(decoder *model, rows *r, size_t count)
     return 1;
 }
 
-/* The base for a text of `length` tokens: a "dynamic" one turns slower when it has outgrown what the model was made
-   for, base (factor length / max - (factor - 1))^(dim / (dim - 2)). 0: frequencies are what they are. */
-static float stretched_base(const decoder *model, const decoder_rope *rope, size_t length)
+/* Cosines and sines of the angles of rows from position `first` of a text of which `length` tokens are known: in float,
+   as transformers has them. */
+static void set_rotation(decoder *model, rows *r, int which, size_t first, size_t length)
 {
-    size_t dim = model->config.head_dim, max = model->config.max_position_embeddings;
-    float part, exponent;
-    if (rope->factor == 0 || length <= max)
-        return 0;
-    part = (float)rope->factor * (float)length / (float)max - (float)(rope->factor - 1);
-    exponent = (float)dim / (float)(dim - 2);
-    return (float)rope->base * (float)pow((double)part, (double)exponent);
-}
-
-/* Cosines and sines of the angles of rows from position `first` of a text of which `length` tokens are known. */
-static void set_rotation(const decoder *model, rows *r, int which, size_t first, size_t length)
-{
-    const decoder_rope *rope = &model->ropes[which];
+    decoder_rope *rope = &model->ropes[which];
     size_t half = model->config.head_dim / 2, i, d;
     float *cosines = (float *)r->cos[which].data, *sines = (float *)r->sin[which].data;
-    float base = stretched_base(model, rope, length);
-    for (d = 0; d < half; d++) {
-        float frequency = base > 0 ? 1 / rope_power(base, 2 * half, d) : rope->frequencies[d];
+    if (rope->how.kind == ATTN_ROPE_NTK)
+        layers_check(&model->net, set_frequencies(model, rope, length), "attn_rope_frequencies");
+    for (d = 0; d < half; d++)
         for (i = 0; i < r->count; i++) {
-            float angle = (float)(first + i) * frequency;
-            cosines[i * half + d] = (float)cos((double)angle) * rope->scale;
-            sines[i * half + d] = (float)sin((double)angle) * rope->scale;
+            float angle = (float)(first + i) * (float)rope->frequencies[d];
+            cosines[i * half + d] = (float)cos((double)angle) * (float)rope->scale;
+            sines[i * half + d] = (float)sin((double)angle) * (float)rope->scale;
         }
-    }
 }
 
 /* The same for n rows of `heads` heads, the last n of the chunk. */

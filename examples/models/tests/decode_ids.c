@@ -4,7 +4,7 @@
 
    The ids, numbers on standard input, are read PIECE at a time; then COUNT more are chosen one by one, and printed on a
    line. LOGITS receives [ids + COUNT][vocab_size] floats of this machine: those after each token. CACHE: f32, f16, bf16
-   or i8. What ends a text is not looked at. */
+   or i8. What ends a text is not looked at. With several threads the bits do not depend on PIECE (batch_invariant). */
 #define ATTN_THREADS
 #include "examples/models/decoder.h"
 
@@ -72,6 +72,7 @@ int main(int count, char **arguments)
     out = fopen(arguments[2], "wb");
     if (!out || attn_pool_new(&model.net.parallel, strtoul(arguments[4], NULL, 10)) != ATTN_OK)
         return fail(out ? "no threads" : "cannot write");
+    model.net.batch_invariant = model.net.parallel.width > 1;
     status = run(&model, out, types[type], strtoul(arguments[5], NULL, 10), strtoul(arguments[6], NULL, 10));
     if (fclose(out) != 0)
         status = fail("cannot write");
