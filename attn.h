@@ -1837,9 +1837,8 @@ typedef struct attn__argument {
 
 typedef struct attn__view { /* an argument that is there */
     const attn__argument *is;
-    const void *given;   /* the attn_mat, attn_tensor or array; NULL: absent, though it is required */
-    attn__extent extent; /* once it has been checked */
-    int role;
+    const void *given;    /* the attn_mat, attn_tensor or array; NULL: absent, though it is required */
+    uintptr_t first, end; /* the addresses that it covers, once it has been checked */
 } attn__view;
 
 /* attn_mha_backward lists most: the tensors, matrices and arrays in attn_opts but its outputs (9), attn_mha_weights (8)
@@ -1864,6 +1863,7 @@ typedef struct attn__check {
     const attn_ctx *ctx;          /* or NULL */
     attn_fault *wanted;
     int ignored, written; /* roles that do not count: SUM, unless it is added to; those that are outputs: STORED */
+    uint64_t unordered;   /* a bit for each view that is not attn__extent.ordered */
     uint64_t bound;             /* a bit for each letter that is bound, */
     size_t size[ATTN__LETTERS]; /* and the size */
     attn__view *checked, *end;  /* of the list */
@@ -1894,6 +1894,7 @@ static void attn__check_begin(attn__check *c, const attn_ctx *ctx) /* views are 
     c->wanted = ctx ? ctx->fault : NULL;
     c->ignored = ATTN__SUM;
     c->written = 0;
+    c->unordered = 0;
     c->bound = 1 << ATTN__L_none | 1 << ATTN__L_1;
     c->size[ATTN__L_none] = c->size[ATTN__L_1] = 1;
     c->checked = c->end = c->view;
@@ -1983,11 +1984,13 @@ ATTN__NOINLINE void attn__list(attn__check *c, const attn__argument *is, size_t 
         ATTN_ASSERT(c->end < c->view + ATTN__ARGUMENTS);
         c->end->is = is;
         c->end->given = absent ? NULL : given;
-        c->end->role = is->role & ~c->ignored;
-        if (is->role & c->written)
-            c->end->role |= ATTN__OUT;
         c->end++;
     }
+}
+
+static int attn__role_of(const attn__check *c, const attn__view *v)
+{
+    return (v->is->role & ~c->ignored) | (v->is->role & c->written) / ATTN__STORED;
 }
 
 /* Where the elements of an argument lie. */
@@ -2050,7 +2053,7 @@ static const char *attn__dtype_string(attn_dtype dtype)
 ATTN__NOINLINE void attn__blame_view(attn__check *c, const attn__view *v, attn_status status, const attn__box *box,
                                      int wide, size_t d)
 {
-    const int role = v->role;
+    const int role = attn__role_of(c, v);
     static const char *const attn__middle[] = {" items, where ", " heads, where ", " positions, where ",
                                                " dims, where ",  " rows, where ",  " columns, where "};
     if (!attn__fault(c, status, (size_t)(v - c->view), v->is->name))
@@ -2079,13 +2082,12 @@ ATTN__NOINLINE void attn__blame_view(attn__check *c, const attn__view *v, attn_s
 }
 
 /* All that an argument says by itself, and its shape, whose letters it binds. In a dry run data may be NULL. */
-static void attn__check_view(attn__check *c, attn__view *v, int wide)
+static void attn__check_view(attn__check *c, attn__view *v, int role, int wide)
 {
-    const int role = v->role;
     attn_status status = ATTN_OK;
     attn__box box;
+    attn__extent extent = {0, 0, 1};
     size_t d = 0, n, misfit = 4;
-    v->extent.first = v->extent.end = 0;
     if (v->given && !(role & (ATTN__MAT | ATTN__ARRAY)))
         attn__box_tensor(&box, (const attn_tensor *)v->given);
     else if (v->given || role & ATTN__ARRAY)
@@ -2105,14 +2107,19 @@ static void attn__check_view(attn__check *c, attn__view *v, int wide)
     }
     if (misfit < 4)
         status = ATTN_ERR_SHAPE;
-    if (status == ATTN_OK && !attn__measure(&box, &v->extent))
+    if (status == ATTN_OK && !attn__measure(&box, &extent))
         status = ATTN_ERR_OVERFLOW;
     else if (status == ATTN_OK && ((uintptr_t)box.data & (attn__alignment(box.dtype) - 1)) != 0)
         status = ATTN_ERR_VALUE;
     if (status != ATTN_OK)
         attn__blame_view(c, v, status, &box, wide, misfit);
-    if (!box.data || status != ATTN_OK)
-        v->extent.first = v->extent.end = 0;
+    v->first = v->end = 0;
+    if (status != ATTN_OK || !box.data)
+        return;
+    v->first = extent.first;
+    v->end = extent.end;
+    if (!extent.ordered)
+        c->unordered |= (uint64_t)1 << (v - c->view);
 }
 
 static int attn__is_same(const attn__box *a, const attn__box *b)
@@ -2239,23 +2246,24 @@ ATTN__NOINLINE int attn__shares(const attn__box *out, const attn__box *other)
 /* Does an output overlap itself or another argument? Pairs of outputs are looked at once, by the first. */
 static void attn__check_alias(attn__check *c, const attn__view *v)
 {
-    const attn__extent *at = &v->extent;
     const attn__view *w;
+    const int role = attn__role_of(c, v);
     attn__box out, other;
-    if (at->first == at->end)
+    if (v->first == v->end)
         return;
     attn__find_box(c, v, &out);
     if (attn__is_empty(&out))
         return;
-    if (!at->ordered && !attn__is_distinct(&out) && attn__fault(c, ATTN_ERR_ALIAS, 0, v->is->name)) {
+    if (c->unordered >> (v - c->view) & 1 && !attn__is_distinct(&out) &&
+        attn__fault(c, ATTN_ERR_ALIAS, 0, v->is->name)) {
         c->middle = "its elements share memory";
         return;
     }
     for (w = c->view; w < c->end; w++) {
-        if (w->extent.end <= at->first || at->end <= w->extent.first || w == v || (w->role & ATTN__OUT && w < v))
+        if (w->end <= v->first || v->end <= w->first || w == v || (attn__role_of(c, w) & ATTN__OUT && w < v))
             continue;
         attn__find_box(c, w, &other);
-        if (!(v->role & ATTN__IN_PLACE && attn__is_same(&out, &other)) && attn__shares(&out, &other)) {
+        if (!(role & ATTN__IN_PLACE && attn__is_same(&out, &other)) && attn__shares(&out, &other)) {
             attn__fault(c, ATTN_ERR_ALIAS, 0, v->is->name);
             c->other = w->is->name;
             c->middle = "shares memory with ";
@@ -2271,18 +2279,20 @@ static void attn__check_some(attn__check *c)
 {
     attn__view *v = c->view;
     const attn_tensor *first = NULL;
-    int pass, wide;
-    while (v + 1 < c->end && v->role & (ATTN__OUT | ATTN__LATE | ATTN__ARRAY))
+    int pass, role, wide;
+    while (v + 1 < c->end && attn__role_of(c, v) & (ATTN__OUT | ATTN__LATE | ATTN__ARRAY))
         v++;
-    if (v < c->end && v->role & (ATTN__OUT | ATTN__LATE | ATTN__ARRAY))
+    if (v < c->end && attn__role_of(c, v) & (ATTN__OUT | ATTN__LATE | ATTN__ARRAY))
         v = c->view;
     if (v < c->end && !(v->is->role & ATTN__ARRAY))
         first = (const attn_tensor *)v->given; /* or a matrix, which begins alike */
     wide = first && first->dtype == ATTN_F64;
     for (pass = 0; pass < 2; pass++)
-        for (v = c->checked; v < c->end; v++)
-            if (!(v->role & (ATTN__OUT | ATTN__LATE)) == !pass)
-                attn__check_view(c, v, wide);
+        for (v = c->checked; v < c->end; v++) {
+            role = attn__role_of(c, v);
+            if (!(role & (ATTN__OUT | ATTN__LATE)) == !pass)
+                attn__check_view(c, v, role, wide);
+        }
     c->checked = c->end;
 }
 
@@ -2292,7 +2302,7 @@ static void attn__check_views(attn__check *c)
     const attn__view *v;
     attn__check_some(c);
     for (v = c->view; v < c->end && c->status == ATTN_OK; v++)
-        if (v->role & ATTN__OUT)
+        if (attn__role_of(c, v) & ATTN__OUT)
             attn__check_alias(c, v);
 }
 
