@@ -4763,12 +4763,12 @@ enum attn__edit { ATTN__EDIT_BIAS = 1, ATTN__EDIT_ALIBI = 2, ATTN__EDIT_MOD = 4 
 
 typedef struct attn__source {         /* where keys and values are: what a cache says (section 7), and packed texts */
     int newest;                       /* whatever the causal rule, o = causal_offset, or keys - queries without it */
-    const size_t *oldest;             /* [B] the oldest key still there; NULL = 0 */
+    size_t *oldest;                   /* [B] the oldest key still there; NULL = 0 */
     size_t capacity;                  /* key j is row j % capacity of k and v; SIZE_MAX outside of a cache */
     const uint32_t *table;            /* of page table[b * table_stride + j / capacity]; NULL: of batch item b */
     size_t table_stride, pages;       /* how many pages there are */
     const size_t *starts;             /* key j of text b is row starts[b] + j of item 0; NULL: no texts */
-    const float *k_scales, *v_scales; /* I8: [B, or pages][Hkv][capacity]; else NULL */
+    float *k_scales, *v_scales;       /* I8: [B, or pages][Hkv][capacity]; else NULL */
 } attn__source;
 
 static const attn__source attn__no_source = {0, NULL, SIZE_MAX, NULL, 0, 0, NULL, NULL, NULL};
@@ -7877,20 +7877,19 @@ ATTN_API void attn_kv_cache_free(attn_kv_cache *cache)
    tokens each item has. Pages say in a table where the rows of an item lie; a cache may have dropped the first ones. */
 
 typedef struct attn__stored {
-    const attn__argument *is;          /* itself and its members, as arguments: in the order of attn__member */
-    const void *in;                    /* the cache, or pages; */
-    attn_fault *fault;                 /* who wants to know what is at fault */
-    const char *lens_name, *gone_name; /* the names of what says how many tokens there are, and which are not */
-    int given, paged, ring;            /* not given: all numbers are 0 */
+    const attn__argument *is; /* itself and its members, as arguments: in the order of attn__member */
+    const void *in;           /* the cache, or pages; */
+    attn_fault *fault;        /* who wants to know what is at fault */
+    int given, paged, ring;   /* not given: all numbers are 0 */
     const attn_tensor *k, *v;
-    float *k_scales, *v_scales; /* NULL unless I8 */
-    size_t batch, room;         /* items, and how many tokens of each may be there at once */
-    size_t *lens, *first;       /* first: NULL for pages, */
-    const uint32_t *table;      /* which have a table */
-    size_t table_stride;
+    size_t batch, room; /* items, and how many tokens of each may be there at once */
+    size_t *lens;
+    attn__source source;
 } attn__stored;
 
+/* TOKENS: lens, and which tokens are not there, first; of pages the other way round, table and lens. */
 enum attn__member { ATTN__WHOLE, ATTN__K, ATTN__V, ATTN__K_SCALES, ATTN__V_SCALES, ATTN__TOKENS };
+enum { ATTN__SCALES = ATTN__STORED | ATTN__FLOATS | ATTN__IF_ANY }; /* as an argument */
 
 static attn__stored attn__of_cache(const attn_kv_cache *cache)
 {
@@ -7898,10 +7897,8 @@ static attn__stored attn__of_cache(const attn_kv_cache *cache)
         {"cache", ATTN__BYTES, 0, {0, 0, 0, 0}},
         {"cache.k", ATTN__STORED, offsetof(attn_kv_cache, k), ATTN__SHAPE4(B, Hkv, capacity, D)},
         {"cache.v", ATTN__STORED, offsetof(attn_kv_cache, v), ATTN__SHAPE4(B, Hkv, capacity, Dv)},
-        {"cache.k_scales", ATTN__STORED | ATTN__FLOATS | ATTN__IF_ANY, offsetof(attn_kv_cache, k_scales),
-         ATTN__SHAPE3(B, Hkv, capacity)},
-        {"cache.v_scales", ATTN__STORED | ATTN__FLOATS | ATTN__IF_ANY, offsetof(attn_kv_cache, v_scales),
-         ATTN__SHAPE3(B, Hkv, capacity)},
+        {"cache.k_scales", ATTN__SCALES, offsetof(attn_kv_cache, k_scales), ATTN__SHAPE3(B, Hkv, capacity)},
+        {"cache.v_scales", ATTN__SCALES, offsetof(attn_kv_cache, v_scales), ATTN__SHAPE3(B, Hkv, capacity)},
         {"cache.lens", ATTN__STORED | ATTN__LENGTHS, offsetof(attn_kv_cache, lens), ATTN__SHAPE1(B)},
         {"cache.first", ATTN__STORED | ATTN__LENGTHS | ATTN__OPTIONAL, offsetof(attn_kv_cache, first),
          ATTN__SHAPE1(B)}};
@@ -7911,8 +7908,8 @@ static attn__stored attn__of_cache(const attn_kv_cache *cache)
     float *v_scales = attn__has_scales(c->v.dtype) ? c->v_scales : NULL;
     attn_fault *fault = cache ? cache->fault : NULL;
     /* clang-format off */
-    const attn__stored s = {attn__arguments, c, fault, "cache.lens", "cache.first", c->lens != NULL, 0, c->ring, &c->k,
-                            &c->v, k_scales, v_scales, c->k.batch, c->k.len, c->lens, c->first, NULL, 0};
+    const attn__stored s = {attn__arguments, c, fault, c->lens != NULL, 0, c->ring, &c->k, &c->v, c->k.batch, c->k.len,
+                            c->lens, {1, c->first, c->k.len, NULL, 0, c->k.batch, NULL, k_scales, v_scales}};
     /* clang-format on */
     return s;
 }
@@ -7923,10 +7920,8 @@ static attn__stored attn__of_pages(const attn_kv_pages *pages)
         {"pages", ATTN__BYTES, 0, {0, 0, 0, 0}},
         {"pages.k", ATTN__STORED, offsetof(attn_kv_pages, k), ATTN__SHAPE4(pages, Hkv, capacity, D)},
         {"pages.v", ATTN__STORED, offsetof(attn_kv_pages, v), ATTN__SHAPE4(pages, Hkv, capacity, Dv)},
-        {"pages.k_scales", ATTN__STORED | ATTN__FLOATS | ATTN__IF_ANY, offsetof(attn_kv_pages, k_scales),
-         ATTN__SHAPE3(pages, Hkv, capacity)},
-        {"pages.v_scales", ATTN__STORED | ATTN__FLOATS | ATTN__IF_ANY, offsetof(attn_kv_pages, v_scales),
-         ATTN__SHAPE3(pages, Hkv, capacity)},
+        {"pages.k_scales", ATTN__SCALES, offsetof(attn_kv_pages, k_scales), ATTN__SHAPE3(pages, Hkv, capacity)},
+        {"pages.v_scales", ATTN__SCALES, offsetof(attn_kv_pages, v_scales), ATTN__SHAPE3(pages, Hkv, capacity)},
         {"pages.table", ATTN__FLOATS, offsetof(attn_kv_pages, table), ATTN__SHAPE2(B, table)},
         {"pages.lens", ATTN__STORED | ATTN__LENGTHS, offsetof(attn_kv_pages, lens), ATTN__SHAPE1(B)}};
     static const attn_kv_pages attn__none = ATTN__ZERO;
@@ -7935,24 +7930,10 @@ static attn__stored attn__of_pages(const attn_kv_pages *pages)
     float *v_scales = attn__has_scales(p->v.dtype) ? p->v_scales : NULL;
     size_t room = p->table_stride * p->k.len; /* attn__list_stored refuses what overflows */
     /* clang-format off */
-    const attn__stored s = {attn__arguments, p, p->fault, "pages.lens", "pages.table", pages != NULL, 1, 0,
-                            &p->k, &p->v, k_scales, v_scales, p->batch, room, p->lens, NULL, p->table, p->table_stride};
+    const attn__stored s = {attn__arguments, p, p->fault, pages != NULL, 1, 0, &p->k, &p->v, p->batch, room, p->lens,
+                            {1, NULL, p->k.len, p->table, p->table_stride, p->k.batch, NULL, k_scales, v_scales}};
     /* clang-format on */
     return s;
-}
-
-static attn__source attn__source_of(const attn__stored *s)
-{
-    attn__source source = attn__no_source;
-    source.newest = 1;
-    source.oldest = s->first;
-    source.capacity = s->k->len;
-    source.table = s->table;
-    source.table_stride = s->table_stride;
-    source.pages = s->k->batch;
-    source.k_scales = s->k_scales;
-    source.v_scales = s->v_scales;
-    return source;
 }
 
 /* Are values a part of the rows of keys? */
@@ -7983,7 +7964,7 @@ static void attn__list_stored(attn__check *c, const attn__stored *s, int scales)
         attn__bind(c, ATTN__L_D, s->k->dim);
         attn__bind(c, ATTN__L_Dv, s->v->dim);
     }
-    attn__bind(c, ATTN__L_table, s->table_stride);
+    attn__bind(c, ATTN__L_table, s->source.table_stride);
     attn__list(c, s->is + ATTN__K, 1, s->in, NULL, 0);
     if (!c->written || !attn__is_within(s->v, s->k))
         attn__list(c, s->is + ATTN__V, 1, s->in, NULL, 0);
@@ -7995,7 +7976,7 @@ static void attn__list_stored(attn__check *c, const attn__stored *s, int scales)
     attn__require(c, s->k->dtype != ATTN_F64, ATTN_ERR_DTYPE, s->is[ATTN__K].name);
     attn__require(c, s->v->dtype != ATTN_F64, ATTN_ERR_DTYPE, s->is[ATTN__V].name);
     attn__require(c, s->k->len > 0 && s->k->dim > 0, ATTN_ERR_SHAPE, s->is[ATTN__K].name);
-    attn__require(c, !s->paged || attn__mul_size(&room, s->table_stride, s->k->len), ATTN_ERR_OVERFLOW,
+    attn__require(c, !s->paged || attn__mul_size(&room, s->source.table_stride, s->k->len), ATTN_ERR_OVERFLOW,
                   "pages.table_stride");
 }
 
@@ -8005,17 +7986,19 @@ static int attn__require_tokens(attn__check *c, const attn__stored *s, const att
 {
     attn_tensor t = s->paged ? *other : *s->k;
     int known = attn__rank(c->status) > attn__rank(ATTN_ERR_SHAPE) && attn__is_aligned(s->lens, sizeof *s->lens) &&
-                attn__is_aligned(s->first, sizeof *s->first) && t.batch <= (size_t)PTRDIFF_MAX / sizeof *s->lens &&
+                attn__is_aligned(s->source.oldest, sizeof *s->source.oldest) &&
+                t.batch <= (size_t)PTRDIFF_MAX / sizeof *s->lens &&
                 (c->status != ATTN_ERR_OVERFLOW || attn__tensor_fits(&t));
+    const char *lens_name = s->is[ATTN__TOKENS + s->paged].name, *gone_name = s->is[ATTN__TOKENS + !s->paged].name;
     size_t b, gone, held;
     for (b = 0; known && b < s->batch; b++) {
-        gone = s->first ? s->first[b] : 0;
+        gone = s->source.oldest ? s->source.oldest[b] : 0;
         held = s->lens[b] - gone;
         known = gone <= s->lens[b] && held <= s->room && s->lens[b] <= (size_t)PTRDIFF_MAX;
         if (!known && gone > s->lens[b])
-            attn__blame(c, ATTN_ERR_VALUE, s->gone_name, gone, ", where at most ", s->lens[b], " have been");
+            attn__blame(c, ATTN_ERR_VALUE, gone_name, gone, ", where at most ", s->lens[b], " have been");
         else if (!known)
-            attn__blame(c, ATTN_ERR_VALUE, s->lens_name, held, " tokens, where at most ", s->room, " fit");
+            attn__blame(c, ATTN_ERR_VALUE, lens_name, held, " tokens, where at most ", s->room, " fit");
         known |= s->paged;
     }
     return known;
@@ -8114,18 +8097,18 @@ static void attn__append_rows(const attn__source *source, const attn_tensor *to,
         }
 }
 
-/* Begins the checks of what writes to the members, or reads them, without a ctx. */
-static void attn__check_stored(attn__check *c, const attn__stored *s, int writes)
+/* Begins the checks of what writes to the members. */
+static void attn__check_stored(attn__check *c, const attn__stored *s)
 {
     attn__check_begin(c, NULL);
     c->wanted = s->fault;
-    c->written = writes ? ATTN__STORED : 0;
+    c->written = ATTN__STORED;
     attn__list_stored(c, s, 1);
 }
 
 static attn_status attn__append(const attn__stored *to, const attn_tensor *k, const attn_tensor *v, const size_t *lens)
 {
-    const attn__source source = attn__source_of(to);
+    const attn__source *source = &to->source;
     static const attn__argument attn__arguments[] = {
         {"k", ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, Hkv, L, D)},
         {"v", ATTN__ANY_FLOAT | ATTN__OPTIONAL, 0, ATTN__SHAPE4(B, Hkv, L, Dv)},
@@ -8134,7 +8117,7 @@ static attn_status attn__append(const attn__stored *to, const attn_tensor *k, co
     int within = attn__is_within(to->v, to->k), absent = attn__tensor_absent(v);
     size_t b, n, len, room, L = k->len, first;
     attn__check c;
-    attn__check_stored(&c, to, 1);
+    attn__check_stored(&c, to);
     attn__list(&c, attn__arguments, 3, NULL, each, 0);
     attn__require(&c, !absent || within, ATTN_ERR_NULL, "v");
     attn__check_views(&c);
@@ -8151,18 +8134,18 @@ static attn_status attn__append(const attn__stored *to, const attn_tensor *k, co
             len = to->lens[b];
             attn__require(&c, n > L || to->paged || n <= (size_t)PTRDIFF_MAX - len, ATTN_ERR_OVERFLOW, "lens");
             if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE))
-                if (attn__lacks_page(&source, b, len, len + n))
+                if (attn__lacks_page(source, b, len, len + n))
                     attn__blame(&c, ATTN_ERR_VALUE, "pages.table", 0, "names no page that there is for a token", 0, "");
         }
     for (b = 0; b < to->batch && c.status == ATTN_OK; b++) {
         n = lens ? lens[b] : L;
         first = n > to->room ? n - to->room : 0; /* a ring keeps the newest */
-        attn__append_rows(&source, to->k, to->k_scales, k, b, to->lens[b], first, n);
+        attn__append_rows(source, to->k, source->k_scales, k, b, to->lens[b], first, n);
         if (!absent)
-            attn__append_rows(&source, to->v, to->v_scales, v, b, to->lens[b], first, n);
+            attn__append_rows(source, to->v, source->v_scales, v, b, to->lens[b], first, n);
         to->lens[b] += n;
-        if (to->first && to->lens[b] > to->room)
-            to->first[b] = attn__max(to->first[b], to->lens[b] - to->room);
+        if (source->oldest && to->lens[b] > to->room)
+            source->oldest[b] = attn__max(source->oldest[b], to->lens[b] - to->room);
     }
     return attn__check_end(&c);
 }
@@ -8207,9 +8190,9 @@ static void attn__copy_item_rows(const attn_tensor *t, size_t to, size_t from, s
    Rows of a ring that has begun anew may be any of all. */
 static void attn__copy_item(const attn__stored *s, size_t to, size_t from, size_t tokens, int swap)
 {
-    size_t held, rows = swap ? attn__max(s->lens[to], s->lens[from]) : tokens;
-    attn_tensor k = attn_bhld(s->k_scales, ATTN_F32, s->k->batch, s->k->heads, s->k->len, 1), v = k;
-    v.data = s->v_scales;
+    size_t held, rows = swap ? attn__max(s->lens[to], s->lens[from]) : tokens, *first = s->source.oldest;
+    attn_tensor k = attn_bhld(s->source.k_scales, ATTN_F32, s->k->batch, s->k->heads, s->k->len, 1), v = k;
+    v.data = s->source.v_scales;
     rows = to == from ? 0 : attn__min(rows, s->k->len);
     attn__copy_item_rows(s->k, to, from, rows, swap);
     if (!attn__is_within(s->v, s->k))
@@ -8220,11 +8203,11 @@ static void attn__copy_item(const attn__stored *s, size_t to, size_t from, size_
     s->lens[to] = swap ? s->lens[from] : tokens;
     if (swap)
         s->lens[from] = held;
-    held = s->first ? s->first[to] : 0;
-    if (s->first)
-        s->first[to] = attn__min(s->first[from], s->lens[to]);
-    if (s->first && swap)
-        s->first[from] = held;
+    held = first ? first[to] : 0;
+    if (first)
+        first[to] = attn__min(first[from], s->lens[to]);
+    if (first && swap)
+        first[from] = held;
 }
 
 /* Marks, in lens, an item that has become what it shall be. */
@@ -8278,7 +8261,7 @@ ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *f
     static const attn__argument attn__from = {"from", ATTN__LENGTHS, 0, ATTN__SHAPE1(B)};
     const void *const each[] = {from};
     attn__check c;
-    attn__check_stored(&c, &s, 1);
+    attn__check_stored(&c, &s);
     attn__list(&c, &attn__from, 1, NULL, each, 0);
     attn__bind(&c, ATTN__L_B, s.batch);
     attn__check_views(&c);
@@ -8295,7 +8278,7 @@ ATTN_API attn_status attn_kv_cache_copy(attn_kv_cache *cache, size_t to, size_t 
     const attn__stored s = attn__of_cache(cache);
     attn__check c;
     int fit;
-    attn__check_stored(&c, &s, 1);
+    attn__check_stored(&c, &s);
     attn__check_views(&c);
     fit = attn__require_tokens(&c, &s, NULL) && from < s.batch;
     attn__require(&c, to < s.batch, ATTN_ERR_VALUE, "to");
@@ -8311,9 +8294,8 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
 {
     const attn__stored s = attn__of_cache(cache);
     const attn_tensor *rows = values ? s.v : s.k;
-    const float *scales = values ? s.v_scales : s.k_scales;
+    const float *scales = values ? s.source.v_scales : s.source.k_scales;
     attn_mat to, in;
-    const attn__source source = attn__source_of(&s);
     size_t h, d, at, item;
     int fit;
     static const attn__argument attn__out[] = {
@@ -8328,26 +8310,22 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
     attn__check_views(&c);
     fit = attn__require_tokens(&c, &s, NULL) && b < s.batch;
     attn__require(&c, b < s.batch, ATTN_ERR_VALUE, "b");
-    attn__require(&c, !fit || (token < s.lens[b] && (!s.first || token >= s.first[b])), ATTN_ERR_VALUE, "token");
+    attn__require(&c, !fit || (token < s.lens[b] && (!s.source.oldest || token >= s.source.oldest[b])), ATTN_ERR_VALUE,
+                  "token");
     for (h = 0; h < rows->heads && c.status == ATTN_OK; h++) {
-        attn__find_rows(&source, b, token, 1, &item, &at);
+        attn__find_rows(&s.source, b, token, 1, &item, &at);
         to = attn_mat_rows(out, h, 1);
         in = attn__head_part(rows, item, h, at, 1, 0);
         attn__copy(&to, &in);
         for (d = 0; d < rows->dim && scales; d++)
             attn__mat_set(&to, 0, d,
-                          attn__mat_get(&to, 0, d) * (double)scales[attn__scale_at(&source, rows->heads, item, h, at)]);
+                          attn__mat_get(&to, 0, d) *
+                              (double)scales[attn__scale_at(&s.source, rows->heads, item, h, at)]);
     }
     return attn__check_end(&c);
 }
 
 /* -- attention to what is stored -- */
-
-static void attn__set_dim(attn_tensor *t, size_t dim) /* unless it is absent, or bad */
-{
-    if (!attn__tensor_absent(t) && !attn__tensor_bad(t))
-        t->dim = dim;
-}
 
 /* Plans attention to what is stored. Lk is the largest of lens, if these may be read; of the columns of a mask or bias
    for every token that there is room for, the first Lk count. */
@@ -8358,8 +8336,9 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stor
                                                      {"q", ATTN__IN, 0, ATTN__SHAPE4(B, H, Lq, D)}};
     const void *const each[] = {out, q};
     attn_opts *o = &plan->call.opts;
+    attn_tensor *const wide[] = {&o->mask, &o->bias, &o->weights, &o->scores};
     attn__check c;
-    size_t b, longest = 0, bytes;
+    size_t b, i, longest = 0, bytes;
     int known;
     attn__check_begin(&c, ctx);
     attn__list(&c, attn__arguments, 2, NULL, each, 0);
@@ -8373,7 +8352,7 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stor
 
     /* what is attended: the tokens so far */
     attn__plan_begin(plan, out, q, s->k, s->v, opts, ctx);
-    plan->source = attn__source_of(s);
+    plan->source = s->source;
     plan->call.k.batch = plan->call.v.batch = q->batch; /* pages aside, keys are those of the items */
     o->kv_lens = NULL;                                  /* refused below */
     o->sequences = 0;
@@ -8382,13 +8361,10 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stor
         longest = attn__max(longest, s->lens[b]);
     plan->call.k.len = plan->call.v.len = longest;
     attn__bind(&c, ATTN__L_Lk, longest);
-    if (!known || (longest < o->mask.dim && o->mask.dim == s->room))
-        attn__set_dim(&o->mask, longest);
-    if (!known || (longest < o->bias.dim && o->bias.dim == s->room))
-        attn__set_dim(&o->bias, longest);
-    if (!known) {
-        attn__set_dim(&o->weights, longest);
-        attn__set_dim(&o->scores, longest);
+    for (i = 0; i < 4; i++) { /* weights and scores have no other Lk than that */
+        int counts = !known || (i < 2 && longest < wide[i]->dim && wide[i]->dim == s->room);
+        if (counts && !attn__tensor_absent(wide[i]) && !attn__tensor_bad(wide[i]))
+            wide[i]->dim = longest;
     }
     attn__list_options(&c, plan);
     plan->call.has_options = 1;
@@ -8403,7 +8379,8 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stor
         attn__blame(&c, ATTN_ERR_VALUE, "opts.sequences", 0, "does not go with a cache", 0, "");
     attn__plan_resolve(plan, &c);
     if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE) && attn__sees_missing(plan))
-        attn__blame(&c, ATTN_ERR_VALUE, s->gone_name, 0, "a query sees a token that is not there", 0, "");
+        attn__blame(&c, ATTN_ERR_VALUE, s->is[ATTN__TOKENS + !s->paged].name, 0,
+                    "a query sees a token that is not there", 0, "");
     bytes = plan->bytes;
     if (attn__is_dry(&c) && c.status == ATTN_OK) { /* what it takes when there are as many keys as there may ever be */
         plan->call.k.len = s->ring ? (size_t)PTRDIFF_MAX : s->room;
