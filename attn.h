@@ -7524,12 +7524,14 @@ static void attn__plan_resolve(attn__plan *plan, attn__check *check)
 }
 
 /* The scratch of a checked call, aligned: the caller's, or memory that becomes *own, for attn__release. NULL if there
-   is a fault, or too little memory, which is one from then on. */
+   is a fault, or too little memory, which is one from then on; and in a dry run. */
 static char *attn__borrow(attn__check *check, const attn_ctx *ctx, size_t bytes, void **own)
 {
     void *scratch = NULL, *given = ctx ? ctx->scratch : NULL;
     size_t size = given ? ctx->scratch_size : 0;
     *own = NULL;
+    if (attn__is_dry(check))
+        return NULL;
     if (check->status == ATTN_OK && (!given || size >= bytes))
         scratch = given ? given : (*own = attn__allocate(bytes));
     if (!scratch)
@@ -8505,19 +8507,16 @@ static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn
         }
 }
 
-/* Have the tables a row for every position? Of those that tokens share, one is looked at. */
+/* Have the tables a row for every position? Of those that tokens share, one is looked at; without positions, which then
+   ascend, the first and the last. */
 static int attn__has_rows(const attn_rope_opts *o, size_t B, size_t L)
 {
-    size_t b, i, rows = o->cos.rows;
+    size_t b, i, every = o->positions && o->position_len_stride ? 1 : attn__max(L, 2) - 1;
     ptrdiff_t position;
-    if (B == 0 || L == 0)
-        return 1;
-    if (!o->positions)
-        return o->offset >= 0 && L <= rows && (size_t)o->offset <= rows - L;
-    for (b = 0; b < (o->position_batch_stride ? B : 1); b++)
-        for (i = 0; i < (o->position_len_stride ? L : 1); i++) {
+    for (b = 0; b < (o->positions && o->position_batch_stride ? B : attn__min(B, 1)); b++)
+        for (i = 0; i < L; i += every) {
             position = attn__position(o, b, i);
-            if (position < 0 || (size_t)position >= rows)
+            if (position < 0 || (size_t)position >= o->cos.rows)
                 return 0;
         }
     return 1;
@@ -8528,12 +8527,12 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     static const attn__argument attn__arguments[] = {
         {NULL, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, D)}, /* out */
         {NULL, ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, D)},                              /* in */
-        {NULL, ATTN__MAT | ATTN__ANY_TYPE, 0, ATTN__SHAPE2(B, L)},                         /* opts.positions */
+        {NULL, ATTN__MAT | ATTN__ANY_TYPE | ATTN__OPTIONAL, 0, ATTN__SHAPE2(B, L)},        /* opts.positions */
         {NULL, ATTN__DOUBLES | ATTN__OPTIONAL, 0, ATTN__SHAPE1(M)},                        /* opts.frequencies */
         {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(N, M)},                        /* opts.cos */
         {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(N, M)}};                       /* opts.sin */
     attn_rope_opts o = ATTN__ZERO;
-    attn_mat positions;
+    attn_mat positions = ATTN__ZERO;
     const void *each[] = {&out, &in, &positions, NULL, &o.cos, &o.sin};
     size_t d;
     int given;
@@ -8549,20 +8548,18 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
         o.position_batch_stride = (ptrdiff_t)in.len;
         o.position_len_stride = 1;
     }
-    positions.data = (void *)(uintptr_t)o.positions;
-    positions.dtype = sizeof *o.positions == 8 ? ATTN_F64 : ATTN_F32;
-    positions.rows = in.batch;
-    positions.cols = in.len;
-    positions.row_stride = o.position_batch_stride;
-    positions.col_stride = o.position_len_stride;
+    if (o.positions) {
+        positions.data = (void *)(uintptr_t)o.positions;
+        positions.dtype = sizeof *o.positions == 8 ? ATTN_F64 : ATTN_F32;
+        positions.rows = in.batch;
+        positions.cols = in.len;
+        positions.row_stride = o.position_batch_stride;
+        positions.col_stride = o.position_len_stride;
+    }
     attn__check_begin(&c, NULL);
     attn__bind(&c, ATTN__L_M, o.dim / 2);
-    attn__list(&c, attn__arguments, 2, NULL, each, 0);
-    if (o.positions)
-        attn__list(&c, attn__arguments + 2, 1, NULL, each + 2, 0);
-    attn__list(&c, attn__arguments + 3, 1, NULL, each + 3, 0);
-    if (given)
-        attn__list(&c, attn__arguments + 4, 2, NULL, each + 4, 0);
+    attn__list(&c, attn__arguments, 4, NULL, each, 0);
+    attn__list(&c, attn__arguments + 4, 2, NULL, each + 4, !given);
     attn__check_views(&c);
     attn__require(&c, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE, NULL);
     attn__require(&c, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE, NULL);
@@ -9005,20 +9002,34 @@ static size_t attn__product_bytes(const attn__plan *plan, size_t rows, const att
     return bytes;
 }
 
-/* The same of what the layer multiplies its rows by. */
+/* The same of what a layer multiplies: its rows by weights; on the way back also heads by the weights turned, and the
+   rows turned by heads. */
 static size_t attn__projections_bytes(const attn__mha *mha)
 {
+    const attn__plan *plan = &mha->plan;
     const attn__projection *p = mha->p;
-    size_t bytes = 0;
-    for (; p < mha->p + 4; p++)
-        bytes = attn__max(bytes, attn__product_bytes(&mha->plan, p->heads->batch * p->heads->len, p->w));
+    size_t bytes = 0, tokens;
+    attn_mat wt, heads;
+    for (; p < mha->p + 4; p++) {
+        bytes = attn__max(bytes, attn__product_bytes(plan, p->heads->batch * p->heads->len, p->w));
+        if (!p->dheads)
+            continue;
+        tokens = p->dheads->batch * p->dheads->len; /* 0 if absent */
+        wt = attn_mat_t(*p->w);
+        heads = attn_mat_of(NULL, plan->call.kern->real, tokens, p->dheads->heads * p->dheads->dim);
+        bytes = attn__max(bytes, attn__product_bytes(plan, tokens, &wt));
+        bytes = attn__max(bytes, attn__product_bytes(plan, p->x->dim, &heads));
+    }
     return bytes;
 }
 
-/* Carves what products and engine use one after another, as the last of the scratch. Returns 0 on overflow. */
-static int attn__carve_rest(attn__mha *mha, attn__arena *arena)
+/* Carves what products and engine, which takes so many bytes, use one after another, as the last of the scratch.
+   Returns 0 on overflow. */
+static int attn__carve_rest(attn__mha *mha, attn__arena *arena, size_t bytes)
 {
     mha->ctx = mha->plan.call.ctx;
+    if (!arena->base)
+        mha->rest_bytes = attn__max(bytes, attn__projections_bytes(mha));
     mha->rest_bytes = attn__max(mha->rest_bytes, attn__ctx_workers(&mha->ctx, SIZE_MAX) * ATTN__STACK); /* no product */
     mha->ctx.scratch = mha->plan.scratch = (char *)attn__carve(arena, mha->rest_bytes, 1); /* needs the stack */
     mha->ctx.scratch_size = mha->rest_bytes;
@@ -9036,38 +9047,39 @@ static int attn__carve_mha(attn__mha *mha, char *base)
         attn__carve_tensor(&arena, mha->p[i].heads);
     if (!attn__tensor_absent(&mha->mean))
         attn__carve_tensor(&arena, &mha->plan.call.opts.weights);
-    if (arena.used == SIZE_MAX)
-        return 0;
-    if (!base)
-        mha->rest_bytes = attn__max(mha->plan.bytes, attn__projections_bytes(mha));
-    return attn__carve_rest(mha, &arena);
+    return arena.used != SIZE_MAX && attn__carve_rest(mha, &arena, mha->plan.bytes);
 }
 
-static void attn__set_projection(attn__projection *p, const attn__call *call, const attn_tensor *x, attn_tensor *heads,
-                                 const attn_mat *w, const float *bias)
+/* The valid rows of each item of a projection. No starts, and too many, are refused later. */
+static const size_t *attn__rows_of(const attn_opts *o, const size_t *lens, const size_t *starts)
 {
-    const attn_opts *o = &call->opts;
-    int keys = heads == &call->k || heads == &call->v;
-    const size_t *starts = keys ? o->kv_starts : o->q_starts;
-    p->x = x;
-    p->heads = heads;
-    p->w = w;
-    p->bias = bias;
-    p->lens = keys ? o->kv_lens : o->q_lens;
-    if (o->sequences > 0) /* no starts, and too many, are refused later */
-        p->lens = starts && o->sequences <= (size_t)PTRDIFF_MAX / sizeof *starts ? starts + o->sequences : NULL;
+    if (o->sequences == 0)
+        return lens;
+    return starts && o->sequences <= (size_t)PTRDIFF_MAX / sizeof *starts ? starts + o->sequences : NULL;
+}
+
+static void attn__set_projections(attn__mha *mha, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
+                                  const attn_tensor *v)
+{
+    attn__call *call = &mha->plan.call;
+    const attn_mha_weights *w = &mha->w;
+    const size_t *q_lens = attn__rows_of(&call->opts, call->opts.q_lens, call->opts.q_starts);
+    const size_t *kv_lens = attn__rows_of(&call->opts, call->opts.kv_lens, call->opts.kv_starts);
+    const attn__projection p[] = {{q, &call->q, &w->wq, w->bq, q_lens, NULL, NULL, NULL, NULL},
+                                  {k, &call->k, &w->wk, w->bk, kv_lens, NULL, NULL, NULL, NULL},
+                                  {v, &call->v, &w->wv, w->bv, kv_lens, NULL, NULL, NULL, NULL},
+                                  {out, &call->out, &w->wo, w->bo, q_lens, NULL, NULL, NULL, NULL}};
+    ATTN__MEMCPY(mha->p, p, sizeof p);
 }
 
 static void attn__mha_begin(attn__mha *mha, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
                             const attn_tensor *v, const attn_mha_weights *weights, const attn_opts *opts,
                             const attn_ctx *ctx)
 {
-    attn__call *call = &mha->plan.call;
     attn_mha_weights *w = &mha->w;
     attn_dtype real = attn__real(q->dtype);
     attn_tensor heads[4]; /* out, q, k, v */
     size_t D, Dv;
-    ATTN__MEMSET(mha->p, 0, sizeof mha->p);
     attn__copy_struct(w, weights, sizeof *w);
     attn__copy_struct(&mha->mean, NULL, sizeof mha->mean);
     mha->given = weights;
@@ -9080,10 +9092,7 @@ static void attn__mha_begin(attn__mha *mha, const attn_tensor *out, const attn_t
     heads[2] = attn__packed(real, q->batch, k->len, w->kv_heads, D);
     heads[3] = attn__packed(real, q->batch, k->len, w->kv_heads, Dv);
     attn__plan_begin(&mha->plan, &heads[0], &heads[1], &heads[2], &heads[3], opts, ctx);
-    attn__set_projection(&mha->p[0], call, q, &call->q, &w->wq, w->bq);
-    attn__set_projection(&mha->p[1], call, k, &call->k, &w->wk, w->bk);
-    attn__set_projection(&mha->p[2], call, v, &call->v, &w->wv, w->bv);
-    attn__set_projection(&mha->p[3], call, out, &call->out, &w->wo, w->bo);
+    attn__set_projections(mha, out, q, k, v);
 }
 
 static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *out, const attn_tensor *q,
@@ -9124,16 +9133,12 @@ ATTN__NOINLINE attn_status attn__mha_ready(attn__mha **ready, void **own, const 
     attn__mha mha;
     attn__text t;
     attn__check c;
-    *ready = NULL;
-    *own = NULL;
     attn__mha_plan(&mha, &c, out, q, k, v, weights, opts, ctx);
-    if (!attn__is_dry(&c)) {
-        *ready = (attn__mha *)(void *)attn__borrow(&c, ctx, self + mha.bytes, own);
-        if (*ready) {
-            attn__mha_plan(*ready, &c, out, q, k, v, weights, opts, ctx);
-            attn__carve_mha(*ready, (char *)*ready + self);
-        }
-    } else if (attn__tell(&t, &c, mha.plan.call.kern, self + mha.bytes)) {
+    *ready = (attn__mha *)(void *)attn__borrow(&c, ctx, self + mha.bytes, own);
+    if (*ready) {
+        attn__mha_plan(*ready, &c, out, q, k, v, weights, opts, ctx);
+        attn__carve_mha(*ready, (char *)*ready + self);
+    } else if (attn__is_dry(&c) && attn__tell(&t, &c, mha.plan.call.kern, self + mha.bytes)) {
         attn__say_plan(&t, &mha.plan);
     }
     return attn__check_end(&c);
@@ -9282,19 +9287,6 @@ static void attn__move_sums(const attn__backward_worker *worker, char *tiles, co
             else
                 kern->load(tile, ld, at, m.dtype, m.row_stride, m.col_stride, high, wide);
         }
-}
-
-static void attn__fetch_chunk(attn__backward_worker *worker)
-{
-    const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan->call;
-    attn__fetch_rows(worker, &worker->shared.k, &call->k);
-    attn__fetch_rows(worker, &worker->shared.v, &call->v);
-    worker->k_nonfinite = call->kern->nonfinite(worker->shared.k.rows, (ptrdiff_t)call->k.dim,
-                                                worker->keys.to - worker->keys.from, call->k.dim);
-    attn__move_sums(worker, worker->dk, &w->sums[ATTN__DK].at, 0);
-    attn__move_sums(worker, worker->dv, &w->sums[ATTN__DV].at, 0);
-    worker->loaded = 1;
 }
 
 /* -- a query block: its rows of Q and dO, lse, delta -- */
@@ -9626,8 +9618,15 @@ static void attn__meet_chunk(attn__backward_worker *worker)
     const attn__backward *w = worker->run;
     const attn__call *call = &w->plan->call;
     attn__block *block = &worker->block;
-    if (!worker->loaded)
-        attn__fetch_chunk(worker);
+    if (!worker->loaded) {
+        attn__fetch_rows(worker, &worker->shared.k, &call->k);
+        attn__fetch_rows(worker, &worker->shared.v, &call->v);
+        worker->k_nonfinite = call->kern->nonfinite(worker->shared.k.rows, (ptrdiff_t)call->k.dim,
+                                                    worker->keys.to - worker->keys.from, call->k.dim);
+        attn__move_sums(worker, worker->dk, &w->sums[ATTN__DK].at, 0);
+        attn__move_sums(worker, worker->dv, &w->sums[ATTN__DV].at, 0);
+        worker->loaded = 1;
+    }
     if (attn__drops(&call->opts))
         attn__set_drop_rows(block);
     attn__gather(block, block->queries, block->tile.layout, &call->q, 0, call->q.dim);
@@ -9798,25 +9797,19 @@ static void attn__sum_sink(attn__backward_worker *worker, size_t head)
     w->grads.sinks[head] = (float)(w->grads.accumulate ? (double)w->grads.sinks[head] + sum : sum);
 }
 
-static attn__range attn__one_or_all(size_t given, size_t i, size_t all) /* all, if what is given has 1 for them */
-{
-    const attn__range range = {given == 1 ? 0 : i, given == 1 ? all : i + 1};
-    return range;
-}
-
-/* Adds up, in double, what belongs to element (b, h, i, d) of the output. */
+/* Adds up, in double, what belongs to element (b, h, i, d) of the output: all from there on where it has 1. */
 static double attn__add_up(const attn__backward *w, const attn__sum *s, size_t b, size_t h, size_t i, size_t d)
 {
-    const attn__range items = attn__one_or_all(s->out->batch, b, attn__summed_items(w));
-    const attn__range heads = attn__one_or_all(s->out->heads, h, s->at.heads);
-    const attn__range rows = attn__one_or_all(s->out->len, i, s->at.len);
-    const attn__range dims = attn__one_or_all(s->out->dim, d, s->at.dim);
+    const attn_tensor *out = s->out, *at = &s->at;
+    const size_t items = out->batch == 1 ? attn__summed_items(w) : b + 1, heads = out->heads == 1 ? at->heads : h + 1;
+    const size_t rows = out->len == 1 ? at->len : i + 1, dims = out->dim == 1 ? at->dim : d + 1;
+    size_t head, row, dim;
     double sum = 0, lost = 0;
-    for (b = items.from; b < items.to; b++)
-        for (h = heads.from; h < heads.to; h++)
-            for (i = rows.from; i < rows.to; i++)
-                for (d = dims.from; d < dims.to; d++)
-                    attn__add(&sum, &lost, attn__get_element(attn__tensor_at(&s->at, b, h, i, d), s->at.dtype));
+    for (; b < items; b++)
+        for (head = h; head < heads; head++)
+            for (row = i; row < rows; row++)
+                for (dim = d; dim < dims; dim++)
+                    attn__add(&sum, &lost, attn__get_element(attn__tensor_at(at, b, head, row, dim), at->dtype));
     return sum;
 }
 
@@ -9903,10 +9896,7 @@ static void attn__carve_sum(attn__sum *sum, attn__arena *arena, attn_dtype real,
 {
     sum->at = attn_bhld(NULL, ATTN_F64, B, H, L, D); /* or bad */
     sum->at.dtype = real;
-    if (attn__tensor_bad(&sum->at))
-        arena->used = SIZE_MAX;
-    else
-        sum->at.data = attn__carve(arena, B * H * L * D, attn__size(real));
+    attn__carve_tensor(arena, &sum->at);
     sum->out = out;
 }
 
@@ -10119,19 +10109,19 @@ static int attn__is_by_distance(const attn__backward *w)
                                    m->cols == attn__max(q->len + Lk, 1) - 1);
 }
 
+enum { ATTN__GRADIENT = ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM }; /* as an argument */
+
 static void attn__backward_list(attn__check *c, const attn__backward *w)
 {
     static const attn__argument attn__members[] = {
-        {"grads.q", ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM, offsetof(attn_grads, q), ATTN__SHAPE4(Gq, H, Lq, D)},
-        {"grads.k", ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM, offsetof(attn_grads, k), ATTN__SHAPE4(Gk, Hkv, Lk, D)},
-        {"grads.v", ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM, offsetof(attn_grads, v), ATTN__SHAPE4(Gv, Hkv, Lk, Dv)},
-        {"grads.bias", ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM | ATTN__ANY_FLOAT, offsetof(attn_grads, bias),
-         ATTN__SHAPE4(Xb, Xh, Xq, Xk)},
-        {"grads.by_distance", ATTN__MAT | ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM | ATTN__ANY_FLOAT,
-         offsetof(attn_grads, by_distance), ATTN__SHAPE2(H, distances)},
-        {"grads.sinks", ATTN__FLOATS | ATTN__OUT | ATTN__OPTIONAL, offsetof(attn_grads, sinks), ATTN__SHAPE1(H)},
-        {"grads.alibi_slopes", ATTN__FLOATS | ATTN__OUT | ATTN__OPTIONAL, offsetof(attn_grads, alibi_slopes),
-         ATTN__SHAPE1(H)},
+        {"grads.q", ATTN__GRADIENT, offsetof(attn_grads, q), ATTN__SHAPE4(Gq, H, Lq, D)},
+        {"grads.k", ATTN__GRADIENT, offsetof(attn_grads, k), ATTN__SHAPE4(Gk, Hkv, Lk, D)},
+        {"grads.v", ATTN__GRADIENT, offsetof(attn_grads, v), ATTN__SHAPE4(Gv, Hkv, Lk, Dv)},
+        {"grads.bias", ATTN__GRADIENT | ATTN__ANY_FLOAT, offsetof(attn_grads, bias), ATTN__SHAPE4(Xb, Xh, Xq, Xk)},
+        {"grads.by_distance", ATTN__GRADIENT | ATTN__MAT | ATTN__ANY_FLOAT, offsetof(attn_grads, by_distance),
+         ATTN__SHAPE2(H, distances)},
+        {"grads.sinks", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_grads, sinks), ATTN__SHAPE1(H)},
+        {"grads.alibi_slopes", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_grads, alibi_slopes), ATTN__SHAPE1(H)},
         {"grads.dlse", ATTN__LATE | ATTN__OPTIONAL | ATTN__ANY_FLOAT, offsetof(attn_grads, dlse),
          ATTN__SHAPE4(B, H, Lq, 1)},
         {"grads.score_mod_grad", ATTN__BYTES, offsetof(attn_grads, score_mod_grad), {0, 0, 0, 0}}};
@@ -10230,17 +10220,13 @@ ATTN__NOINLINE attn_status attn__backward_ready(attn__backward **ready, void **o
     attn__plan plan;
     attn__text t;
     attn__check c;
-    *ready = NULL;
-    *own = NULL;
     attn__backward_plan(&w, &plan, &c, grads, dout, q, k, v, out, lse, opts, ctx);
-    if (!attn__is_dry(&c)) {
-        *ready = (attn__backward *)(void *)attn__borrow(&c, ctx, self + w.bytes, own);
-        if (*ready) {
-            attn__backward_plan(*ready, (attn__plan *)(void *)((char *)*ready + own_size), &c, grads, dout, q, k, v,
-                                out, lse, opts, ctx);
-            (*ready)->plan->scratch = (char *)*ready + self;
-        }
-    } else if (attn__tell(&t, &c, plan.call.kern, self + w.bytes)) {
+    *ready = (attn__backward *)(void *)attn__borrow(&c, ctx, self + w.bytes, own);
+    if (*ready) {
+        attn__backward_plan(*ready, (attn__plan *)(void *)((char *)*ready + own_size), &c, grads, dout, q, k, v, out,
+                            lse, opts, ctx);
+        (*ready)->plan->scratch = (char *)*ready + self;
+    } else if (attn__is_dry(&c) && attn__tell(&t, &c, plan.call.kern, self + w.bytes)) {
         attn__say_pairs(&t, &plan.call);
         attn__say_backward(&t, &w);
     }
@@ -10390,19 +10376,9 @@ static void attn__mha_backward_run(attn__mha_backward *w)
 
 /* -- its plan -- */
 
-static void attn__set_gradient(attn__projection *p, attn_tensor *dheads, const attn_tensor *dx, const attn_mat *dw,
-                               float *db)
-{
-    p->dheads = dheads;
-    p->dx = dx;
-    p->dw = dw;
-    p->db = db;
-}
-
 /* Lists the gradients, of the shapes of what they belong to. */
 static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
 {
-    enum { ATTN__GRADIENT = ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM };
     static const attn__argument attn__members[] = {
         {"grads.q", ATTN__GRADIENT, offsetof(attn_mha_grads, q), ATTN__SHAPE4(Gq, 1, Lq, Eq)},
         {"grads.k", ATTN__GRADIENT, offsetof(attn_mha_grads, k), ATTN__SHAPE4(Gk, 1, Lk, Ek)},
@@ -10437,23 +10413,6 @@ static void attn__mha_backward_needs(attn__mha_backward *w)
         }
 }
 
-/* Scratch of everything that is computed after one another. */
-static size_t attn__mha_backward_rest(const attn__mha_backward *w)
-{
-    const attn__plan *plan = &w->mha.plan;
-    const attn__projection *p = w->mha.p;
-    size_t bytes = attn__max(attn__max(plan->bytes, w->heads.bytes), attn__projections_bytes(&w->mha)), tokens;
-    attn_mat wt, heads;
-    for (; p < w->mha.p + 4; p++) {
-        tokens = p->dheads->batch * p->dheads->len; /* 0 if absent */
-        wt = attn_mat_t(*p->w);
-        heads = attn_mat_of(NULL, plan->call.kern->real, tokens, p->dheads->heads * p->dheads->dim);
-        bytes = attn__max(bytes, attn__product_bytes(plan, tokens, &wt));
-        bytes = attn__max(bytes, attn__product_bytes(plan, p->x->dim, &heads));
-    }
-    return bytes;
-}
-
 /* Carves the scratch, and plans the way back that runs in it. Returns 0 on overflow. */
 static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
 {
@@ -10483,9 +10442,7 @@ static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
     heads->lse = call->opts.lse;
     if (arena.used == SIZE_MAX || (!base && !attn__tensor_absent(&heads->dout) && !attn__backward_schedule(heads)))
         return 0;
-    if (!base)
-        w->mha.rest_bytes = attn__mha_backward_rest(w);
-    return attn__carve_rest(&w->mha, &arena);
+    return attn__carve_rest(&w->mha, &arena, attn__max(heads->plan->bytes, heads->bytes));
 }
 
 static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const attn_mha_grads *grads,
@@ -10496,16 +10453,21 @@ static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const
     attn__call *call = &w->mha.plan.call;
     static const attn_mha_grads attn__none = ATTN__ZERO;
     const attn_mha_grads *g = grads ? grads : &attn__none;
-    attn_grads *dheads = &w->heads.grads;
-    attn__projection *p = w->mha.p;
+    attn_tensor *const dheads[] = {&w->heads.grads.q, &w->heads.grads.k, &w->heads.grads.v, &call->out};
+    const attn_tensor *const dx[] = {&g->q, &g->k, &g->v, NULL};
+    const attn_mat *const dw[] = {&g->wq, &g->wk, &g->wv, &g->wo};
+    float *const db[] = {g->bq, g->bk, g->bv, g->bo};
+    size_t i;
     attn__copy_struct(&w->heads, NULL, sizeof w->heads);
     w->grads = g;
     attn__mha_begin(&w->mha, dout, q, k, v, weights, opts, ctx);
     attn__forget_outputs(&call->opts);
-    attn__set_gradient(&p[0], &dheads->q, &g->q, &g->wq, g->bq);
-    attn__set_gradient(&p[1], &dheads->k, &g->k, &g->wk, g->bk);
-    attn__set_gradient(&p[2], &dheads->v, &g->v, &g->wv, g->bv);
-    attn__set_gradient(&p[3], &call->out, NULL, &g->wo, g->bo);
+    for (i = 0; i < 4; i++) {
+        w->mha.p[i].dheads = dheads[i];
+        w->mha.p[i].dx = dx[i];
+        w->mha.p[i].dw = dw[i];
+        w->mha.p[i].db = db[i];
+    }
     attn__check_begin(c, ctx);
     if (!grads)
         attn__fault(c, ATTN_ERR_NULL, 0, "grads");
@@ -10527,16 +10489,12 @@ ATTN__NOINLINE attn_status attn__mha_backward_ready(attn__mha_backward **ready, 
     attn__mha_backward w;
     attn__text t;
     attn__check c;
-    *ready = NULL;
-    *own = NULL;
     attn__mha_backward_plan(&w, &c, grads, dout, q, k, v, weights, opts, ctx);
-    if (!attn__is_dry(&c)) {
-        *ready = (attn__mha_backward *)(void *)attn__borrow(&c, ctx, self + w.mha.bytes, own);
-        if (*ready) {
-            attn__mha_backward_plan(*ready, &c, grads, dout, q, k, v, weights, opts, ctx);
-            attn__carve_mha_backward(*ready, (char *)*ready + self);
-        }
-    } else if (attn__tell(&t, &c, w.mha.plan.call.kern, self + w.mha.bytes)) {
+    *ready = (attn__mha_backward *)(void *)attn__borrow(&c, ctx, self + w.mha.bytes, own);
+    if (*ready) {
+        attn__mha_backward_plan(*ready, &c, grads, dout, q, k, v, weights, opts, ctx);
+        attn__carve_mha_backward(*ready, (char *)*ready + self);
+    } else if (attn__is_dry(&c) && attn__tell(&t, &c, w.mha.plan.call.kern, self + w.mha.bytes)) {
         attn__plan_schedule(&w.mha.plan);
         attn__say_plan(&t, &w.mha.plan);
         if (!attn__tensor_absent(&w.heads.dout)) {
