@@ -8549,12 +8549,10 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
         o.position_len_stride = 1;
     }
     if (o.positions) {
-        positions.data = (void *)(uintptr_t)o.positions;
-        positions.dtype = sizeof *o.positions == 8 ? ATTN_F64 : ATTN_F32;
-        positions.rows = in.batch;
-        positions.cols = in.len;
-        positions.row_stride = o.position_batch_stride;
-        positions.col_stride = o.position_len_stride;
+        const attn_dtype as_wide = sizeof *o.positions == 8 ? ATTN_F64 : ATTN_F32;
+        const attn_mat at = {(void *)(uintptr_t)o.positions, as_wide, in.batch, in.len, o.position_batch_stride,
+                             o.position_len_stride};
+        positions = at;
     }
     attn__check_begin(&c, NULL);
     attn__bind(&c, ATTN__L_M, o.dim / 2);
@@ -8738,7 +8736,7 @@ static attn_status attn__t5(const attn_mat *table, const attn_mat *by_distance, 
         {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(L, K)}};
     const void *const each[] = {back ? table : by_distance, back ? by_distance : table};
     size_t most = max_distance ? max_distance : 128, exact = table->rows / (bidirectional ? 4 : 2);
-    size_t first, end, col, h, bucket, next;
+    size_t first, end, col, h, bucket;
     attn__check c;
     ATTN__CHECK(&c, attn__arguments, each);
     attn__require(&c, by_distance->rows == table->cols, ATTN_ERR_SHAPE, NULL);
@@ -8749,13 +8747,11 @@ static attn_status attn__t5(const attn_mat *table, const attn_mat *by_distance, 
     for (bucket = 0; back && bucket < table->rows; bucket++)
         for (h = 0; h < table->cols; h++)
             attn__mat_set(table, bucket, h, 0);
-    bucket = next = attn__bucket_of(table, first_distance, 0, bidirectional, most);
-    for (first = 0; first < by_distance->cols; first = end, bucket = next) {
-        for (end = first + 1; end < by_distance->cols; end++) {
-            next = attn__bucket_of(table, first_distance, end, bidirectional, most);
-            if (next != bucket)
+    for (first = 0; first < by_distance->cols; first = end) {
+        bucket = attn__bucket_of(table, first_distance, first, bidirectional, most);
+        for (end = first + 1; end < by_distance->cols; end++)
+            if (attn__bucket_of(table, first_distance, end, bidirectional, most) != bucket)
                 break;
-        }
         for (h = 0; h < table->cols; h++) {
             double value = attn__mat_get(table, bucket, h);
             for (col = first; !back && col < end; col++)
@@ -10273,41 +10269,35 @@ static int attn__is_zero_row(const attn_mat *m, size_t row) /* of reals, of eith
     return 1;
 }
 
-/* The tokens of dw as rows of two matrices. Those of x are the caller's where all tokens count and lie in one piece,
-   else copies; heads are closed up where they lie. */
-static void attn__gather_tokens(const attn__mha_backward *w, const attn__projection *p, attn_mat *x, attn_mat *heads)
+/* dw, the last of the three: it overwrites w->rows, and heads where not all tokens count. The tokens are rows of two
+   matrices. Those of x are the caller's where all count and lie in one piece, else copies; heads are closed up where
+   they lie. */
+static void attn__weights_backward(const attn__mha_backward *w, const attn__projection *p)
 {
     const attn__kernels *kern = w->mha.plan.call.kern;
     const attn_tensor rows = attn__join_heads(p->dheads), all = attn__join_items(*p->x);
     const attn_mat from = attn_mat_of(rows.data, rows.dtype, rows.batch * rows.len, rows.dim);
     size_t L = rows.len, E = p->x->dim, bytes = from.cols * kern->size, count = 0, t, run;
-    for (t = 0; t < from.rows; t++)
-        count += !attn__is_zero_row(&from, t);
-    *heads = attn_mat_of(rows.data, rows.dtype, count, rows.dim);
-    *x = attn_mat_of(w->rows, kern->real, count, E);
-    if (count == from.rows && all.batch == 1) {
-        *x = attn__head_part(&all, 0, 0, 0, count, 0);
-        return;
-    }
-    for (t = count = 0; t < from.rows && E > 0; t += attn__max(run, 1)) { /* runs of tokens of an item that all count */
-        for (run = 0; run < L - t % L && !attn__is_zero_row(&from, t + run); run++)
-            continue;
-        if (run == 0)
-            continue;
-        kern->load(attn__mat_at(x, count, 0), E, attn__tensor_at(p->x, t / L, 0, t % L, 0), p->x->dtype,
-                   p->x->len_stride, p->x->dim_stride, run, E);
-        ATTN__MEMMOVE(attn__mat_at(heads, count, 0), attn__mat_at(&from, t, 0), run * bytes);
-        count += run;
-    }
-}
-
-/* dw, the last of the three: it overwrites w->rows, and heads where not all tokens count. */
-static void attn__weights_backward(const attn__mha_backward *w, const attn__projection *p)
-{
-    attn_mat x, heads, dw = p->dx ? *p->dw : attn_mat_t(*p->dw);
+    attn_mat x, heads = from, dw = p->dx ? *p->dw : attn_mat_t(*p->dw);
     if (attn__mat_absent(p->dw))
         return;
-    attn__gather_tokens(w, p, &x, &heads);
+    for (t = 0; t < from.rows; t++)
+        count += !attn__is_zero_row(&from, t);
+    heads.rows = count;
+    x = attn_mat_of(w->rows, kern->real, count, E);
+    if (count == from.rows && all.batch == 1)
+        x = attn__head_part(&all, 0, 0, 0, count, 0);
+    else
+        for (t = count = 0; t < from.rows && E > 0; t += attn__max(run, 1)) { /* runs of tokens that all count */
+            for (run = 0; run < L - t % L && !attn__is_zero_row(&from, t + run); run++) /* of one item */
+                continue;
+            if (run == 0)
+                continue;
+            kern->load(attn__mat_at(&x, count, 0), E, attn__tensor_at(p->x, t / L, 0, t % L, 0), p->x->dtype,
+                       p->x->len_stride, p->x->dim_stride, run, E);
+            ATTN__MEMMOVE(attn__mat_at(&heads, count, 0), attn__mat_at(&from, t, 0), run * bytes);
+            count += run;
+        }
     x = attn_mat_t(x);
     attn__product(&dw, &x, &heads, NULL, 1.0, w->grads->accumulate, 0, &w->mha.ctx);
 }
@@ -10399,20 +10389,6 @@ static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
     attn__list(c, attn__members, 11, w->grads, NULL, 0);
 }
 
-/* The gradients of heads, and lse, that the wanted ones need. */
-static void attn__mha_backward_needs(attn__mha_backward *w)
-{
-    attn__call *call = &w->mha.plan.call;
-    const attn__projection *p = w->mha.p;
-    for (; p < w->mha.p + 3; p++)
-        if (!attn__tensor_absent(p->dx) || !attn__mat_absent(p->dw) || p->db) {
-            *p->dheads = *p->heads;
-            w->heads.dout = call->out;
-            call->opts.lse = attn__packed(call->q.dtype, call->q.batch, call->q.len, call->q.heads, 1);
-            call->has_options = 1;
-        }
-}
-
 /* Carves the scratch, and plans the way back that runs in it. Returns 0 on overflow. */
 static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
 {
@@ -10420,13 +10396,12 @@ static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
     attn__call *call = &w->mha.plan.call;
     attn__backward *heads = &w->heads;
     const attn__projection *p = w->mha.p;
-    attn__carve_tensor(&arena, &call->q);
-    attn__carve_tensor(&arena, &call->k);
-    attn__carve_tensor(&arena, &call->v);
+    for (; p < w->mha.p + 3; p++)
+        attn__carve_tensor(&arena, p->heads);
     attn__carve_tensor(&arena, &call->opts.lse);
     attn__carve_tensor(&arena, &heads->dout);
     w->rows = base; /* as long as these five at least, of which q, k or v has room for sums of heads */
-    for (; p < w->mha.p + 4; p++) {
+    for (p = w->mha.p; p < w->mha.p + 4; p++) {
         attn_tensor tokens = attn__packed(call->kern->real, call->q.batch, p->x->len, 1, p->x->dim);
         attn__arena rows = {NULL, 0};
         attn__carve(&rows, p->w->cols, call->kern->size);
@@ -10435,9 +10410,8 @@ static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
         arena.used = attn__max(arena.used, rows.used);
     }
     attn__carve_tensor(&arena, &call->out);
-    attn__carve_tensor(&arena, &heads->grads.q);
-    attn__carve_tensor(&arena, &heads->grads.k);
-    attn__carve_tensor(&arena, &heads->grads.v);
+    for (p = w->mha.p; p < w->mha.p + 3; p++)
+        attn__carve_tensor(&arena, p->dheads);
     heads->plan = &w->mha.plan; /* which serves one after the other */
     heads->lse = call->opts.lse;
     if (arena.used == SIZE_MAX || (!base && !attn__tensor_absent(&heads->dout) && !attn__backward_schedule(heads)))
@@ -10457,6 +10431,7 @@ static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const
     const attn_tensor *const dx[] = {&g->q, &g->k, &g->v, NULL};
     const attn_mat *const dw[] = {&g->wq, &g->wk, &g->wv, &g->wo};
     float *const db[] = {g->bq, g->bk, g->bv, g->bo};
+    const attn__projection *p;
     size_t i;
     attn__copy_struct(&w->heads, NULL, sizeof w->heads);
     w->grads = g;
@@ -10473,7 +10448,13 @@ static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const
         attn__fault(c, ATTN_ERR_NULL, 0, "grads");
     attn__mha_grads_list(c, w);
     attn__mha_list(c, &w->mha, 1);
-    attn__mha_backward_needs(w);
+    for (p = w->mha.p; p < w->mha.p + 3; p++)
+        if (!attn__tensor_absent(p->dx) || !attn__mat_absent(p->dw) || p->db) { /* that takes those of heads, and lse */
+            *p->dheads = *p->heads;
+            w->heads.dout = call->out;
+            call->opts.lse = attn__packed(call->q.dtype, call->q.batch, call->q.len, call->q.heads, 1);
+            call->has_options = 1;
+        }
     attn__plan_resolve(&w->mha.plan, c);
     attn__require(c, !call->opts.score_mod, ATTN_ERR_VALUE, "opts.score_mod");
     if (attn__is_sound(c) && call->kern)
