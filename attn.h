@@ -7819,13 +7819,12 @@ static size_t attn__carve_cache(attn_kv_cache *cache, char *base, size_t B, size
 ATTN_API attn_status attn_kv_cache_size(size_t *bytes, size_t B, size_t Hkv, size_t capacity, size_t D, size_t Dv,
                                         attn_dtype dtype, int ring)
 {
-    int known = dtype == ATTN_F32 || dtype == ATTN_F16 || dtype == ATTN_BF16 || attn__has_scales(dtype);
     attn_kv_cache made;
     size_t size = attn__carve_cache(&made, NULL, B, Hkv, capacity, D, Dv, dtype);
     (void)ring;
     if (!bytes)
         return ATTN_ERR_NULL;
-    if (!known)
+    if (dtype != ATTN_F32 && dtype != ATTN_F16 && dtype != ATTN_BF16 && !attn__has_scales(dtype))
         return ATTN_ERR_DTYPE;
     if (capacity == 0 || D == 0)
         return ATTN_ERR_SHAPE;
@@ -7886,7 +7885,7 @@ typedef struct attn__stored {
     const attn_tensor *k, *v;
     size_t batch, room; /* items, and how many tokens of each may be there at once */
     size_t *lens;
-    attn__source source;
+    attn__source source; /* the same for the engine, whose `oldest` is first: append and copies write it */
 } attn__stored;
 
 /* TOKENS: lens, and which tokens are not there, first; of pages the other way round, table and lens. */
