@@ -10542,9 +10542,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    - its name: attn_dtype;
    - section 2: attn__size and attn__row_bytes (of a row), attn__alignment; in attn__is_dtype, which arguments may have
      it; attn__is_float or attn__has_scales; attn__load and attn__store of one element;
-   - here: its loader (a case of widen, and one in each ladder that chooses it by type: widens, load, OF_TYPE, READS)
-     and its storer (narrows, narrow, and the ladder of store): the last case of a ladder is not the default of new
-     formats; formats whose terms are not reals: load_rows, load_panel, to_terms, nonfinite_terms;
+   - here: its loader (a case of widen, and one in each ladder that chooses it by type: widens, OF_TYPE, READS)
+     and its storer (narrows, narrow): the last case of a ladder is not the default of new formats; formats whose terms are not reals: load_rows, load_panel, to_terms, any_nonfinite;
    - section 7: attn__append_rows and a storer of its rows, where these have scales; attn_kv_cache_size.
    Strides count elements: a format of less than a byte needs attn__at, too, and attn__row_bytes wherever attn__size is
    multiplied by a number of elements.
@@ -10556,7 +10555,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS and AS_REAL between both. In float also LOAD_F16,
    LOAD_BF16, LOAD_I8 of W such numbers and, or such elements are stored one by one, STORE_F16, STORE_U16 of the lower
    halves of integers, IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
-   The pass adds itself to the functions that move lanes: interleave, load_128, interleave_128 and add_chunks.
+   The pass adds itself to the functions that move lanes: load_128, interleave_128, add_chunks and fold.
    any_nonfinite (without which it needs no IANY), ldexp, load_part, store_part and nonzero, of which load_bits and
    classify are made, may gain from other instructions.
    A pass with pairs extends another one: it has the vocabulary of that in float, and BASE(x), the name of its kernel
@@ -10684,14 +10683,9 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__LOAD(p) ATTN__X(loadu)(p)
 #define ATTN__STORE(p, v) ATTN__X(storeu)(p, v)
 #define ATTN__SET1(x) ATTN__X(set1)(x)
-#define ATTN__ADD(a, b) ATTN__X(add)(a, b)
-#define ATTN__SUB(a, b) ATTN__X(sub)(a, b)
-#define ATTN__MUL(a, b) ATTN__X(mul)(a, b)
-#define ATTN__DIV(a, b) ATTN__X(div)(a, b)
+#define ATTN__BY(of, name, op, a, b) of(name)(a, b)
 #define ATTN__FMA(a, b, c) ATTN__X(fmadd)(a, b, c)
 #define ATTN__FMS(a, b, c) ATTN__X(fmsub)(a, b, c)
-#define ATTN__IADD(a, b) ATTN__IX(add)(a, b)
-#define ATTN__ISUB(a, b) ATTN__IX(sub)(a, b)
 
 #elif ATTN__PASS == ATTN__PASS_NEON
 
@@ -10705,10 +10699,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__LOAD(p) ATTN__X(vld1q)(p)
 #define ATTN__STORE(p, v) ATTN__X(vst1q)(p, v)
 #define ATTN__SET1(x) ATTN__X(vdupq_n)(x)
-#define ATTN__ADD(a, b) ATTN__X(vaddq)(a, b)
-#define ATTN__SUB(a, b) ATTN__X(vsubq)(a, b)
-#define ATTN__MUL(a, b) ATTN__X(vmulq)(a, b)
-#define ATTN__DIV(a, b) ATTN__X(vdivq)(a, b)
+#define ATTN__BY(of, name, op, a, b) of(v##name##q)(a, b)
 #define ATTN__FMA(a, b, c) ATTN__X(vfmaq)(c, a, b)
 #define ATTN__FMS(a, b, c) ATTN__X(vfmaq)(ATTN__X(vnegq)(c), a, b)
 #define ATTN__MAX(a, b) ATTN__X(vmaxq)(a, b)
@@ -10720,8 +10711,6 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__AS_REAL(i) ATTN__OF_REAL(vreinterpretq_f32_u32, vreinterpretq_f64_u64)(i)
 #define ATTN__ISET(x) ATTN__IX(vdupq_n)(x)
 #define ATTN__IAND(a, b) ATTN__IX(vandq)(a, b)
-#define ATTN__IADD(a, b) ATTN__IX(vaddq)(a, b)
-#define ATTN__ISUB(a, b) ATTN__IX(vsubq)(a, b)
 #define ATTN__IADD_UNLESS(a, b, d, limit) ATTN__IX(vbicq)(ATTN__IADD(a, b), ATTN__X(vcltq)(d, limit))
 #define ATTN__ISHL(a, n) ATTN__IX(vshlq_n)(a, n)
 #define ATTN__ISHR(a, n) ATTN__IX(vshrq_n)(a, n)
@@ -10777,16 +10766,12 @@ typedef ATTN__BITS ATTN__I __attribute__((vector_size(16)));
 typedef ATTN__V ATTN__NAME(memory) __attribute__((aligned(sizeof(ATTN__R)), may_alias));
 typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__W ATTN__OF_REAL(4, 2)
-#if ATTN__REAL_F64
-#define ATTN__SAME(x) {x, x}
-#else
-#define ATTN__SAME(x) {x, x, x, x}
-#endif
 #define ATTN__LOAD(p) ((ATTN__V)*(const ATTN__NAME(memory) *)(p))
 #define ATTN__LOAD_PANEL(p) ((ATTN__V)*(const ATTN__NAME(panel) *)(p))
 #define ATTN__STORE(p, v) ((void)(*(ATTN__NAME(memory) *)(p) = (v)))
-#define ATTN__SET1(x) ATTN__NAME(set1)(x)
-#define ATTN__ISET(x) ATTN__NAME(iset)((ATTN__BITS)(x))
+/* x - 0 and x | 0, which is x, in every lane */
+#define ATTN__SET1(x) ((ATTN__R)(x) - __extension__(ATTN__V){0})
+#define ATTN__ISET(x) ((ATTN__BITS)(x) | __extension__(ATTN__I){0})
 #define ATTN__AS_BITS(v) ((ATTN__I)(v))
 #define ATTN__AS_REAL(i) ((ATTN__V)(i))
 #define ATTN__IANY(i) ATTN__NAME(iany)(i)
@@ -10855,10 +10840,7 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #endif
 #endif
 
-#define ATTN__ADD(a, b) ((a) + (b))
-#define ATTN__SUB(a, b) ((a) - (b))
-#define ATTN__MUL(a, b) ((a) * (b))
-#define ATTN__DIV(a, b) ((a) / (b))
+#define ATTN__BY(of, name, op, a, b) ((a)op(b))
 #ifndef ATTN__FMA
 #define ATTN__FMA(a, b, c) ((a) * (b) + (c))
 #endif
@@ -10870,13 +10852,19 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 /* The cast rounds where C computes floats in double, as gcc does for s390x. */
 #define ATTN__ROUND(v) ((ATTN__V)((v) + ATTN__SET1(ATTN__MAGIC)) - ATTN__SET1(ATTN__MAGIC))
 #define ATTN__IAND(a, b) ((a) & (b))
-#define ATTN__IADD(a, b) ((a) + (b))
-#define ATTN__ISUB(a, b) ((a) - (b))
 #define ATTN__IADD_UNLESS(a, b, d, limit) (((a) + (b)) & ~ATTN__TRUE((d) < (limit)))
 #define ATTN__ISHL(a, n) ((a) << (n))
 #define ATTN__ISHR(a, n) ((a) >> (n))
 #define ATTN__PICK_BITS(i, j, x, y) ATTN__CHOOSE(((i) & (j)) != 0, x, y)
 #endif
+
+/* By a function of that name, of reals (X) or integers (IX), or by the operator of C. */
+#define ATTN__ADD(a, b) ATTN__BY(ATTN__X, add, +, a, b)
+#define ATTN__SUB(a, b) ATTN__BY(ATTN__X, sub, -, a, b)
+#define ATTN__MUL(a, b) ATTN__BY(ATTN__X, mul, *, a, b)
+#define ATTN__DIV(a, b) ATTN__BY(ATTN__X, div, /, a, b)
+#define ATTN__IADD(a, b) ATTN__BY(ATTN__IX, add, +, a, b)
+#define ATTN__ISUB(a, b) ATTN__BY(ATTN__IX, sub, -, a, b)
 
 #ifndef ATTN__AS_WRITTEN
 #define ATTN__AS_WRITTEN
@@ -10966,18 +10954,6 @@ ATTN__INLINE int8x8_t ATTN__NAME(load_4)(const void *p) /* four bytes */
 #endif
 
 #if ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__W > 1
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set1)(ATTN__R x)
-{
-    ATTN__V v = ATTN__SAME(x);
-    return v;
-}
-
-ATTN__TARGET ATTN__INLINE ATTN__I ATTN__NAME(iset)(ATTN__BITS x)
-{
-    ATTN__I i = ATTN__SAME(x);
-    return i;
-}
-
 #ifdef ATTN__FUSED
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fma)(ATTN__V a, ATTN__V b, ATTN__V c)
 {
@@ -11056,10 +11032,14 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 
 #endif
 
-/* Is one of the lanes NaN, +infinity or, with `minus`, -infinity? */
+/* Is one of the lanes NaN, +infinity or, with `minus`, -infinity? With pairs, is half of one? */
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nonfinite)(ATTN__V v, const int minus)
 {
-#if ATTN__AVX512
+#if ATTN__PAIRS
+    const __m512i infinity = _mm512_set1_epi16(0x7f80);
+    (void)minus;
+    return _mm512_cmpeq_epi16_mask(_mm512_and_si512(ATTN__AS_BITS(v), infinity), infinity) != 0;
+#elif ATTN__AVX512
     return minus ? ATTN__M(fpclass)(v, 0x99) : ATTN__M(fpclass)(v, 0x89); /* quiet and signalling NaNs, infinities */
 #else
     ATTN__I bits = ATTN__AS_BITS(v), magnitude, beyond = ATTN__ISET((ATTN__BITS)1 << ATTN__MANTISSA);
@@ -11106,32 +11086,6 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_bf16)(uint16_t *p, ATTN__V v)
     ATTN__STORE_U16(p, bits);
 }
 #endif
-
-#if ATTN__W > 1
-/* The lanes of a and b interleaved, a[0] b[0] a[1] b[1] ...: the first W of them, or the others. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave)(ATTN__V a, ATTN__V b, const int high)
-{
-#if ATTN__AVX512 && ATTN__REAL_F64
-    return _mm512_permutex2var_pd(
-        a, high ? _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4) : _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0), b);
-#elif ATTN__AVX512
-    return _mm512_permutex2var_ps(a,
-                                  high ? _mm512_set_epi32(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8)
-                                       : _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0),
-                                  b);
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    ATTN__V low = ATTN__X(unpacklo)(a, b), rest = ATTN__X(unpackhi)(a, b);
-    return high ? ATTN__X(permute2f128)(low, rest, 0x31) : ATTN__X(permute2f128)(low, rest, 0x20);
-#elif ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__REAL_F64
-    return high ? ATTN__MOVE(a, b, 1, 3) : ATTN__MOVE(a, b, 0, 2);
-#elif ATTN__PASS == ATTN__PASS_VECTOR128
-    return high ? ATTN__MOVE(a, b, 2, 6, 3, 7) : ATTN__MOVE(a, b, 0, 4, 1, 5);
-#else
-    return high ? ATTN__X(vzip2q)(a, b) : ATTN__X(vzip1q)(a, b);
-#endif
-}
-
-#endif /* ATTN__W > 1 */
 
 /* p, a minimax polynomial, with 2^f = 1 + p f for -1/2 <= f <= 1/2 */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2_part)(ATTN__V f)
@@ -11295,49 +11249,46 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_elements)(ATTN__R *p, ATTN__V v,
 #if ATTN__W > 1
 #define ATTN__LANES128 (16 / (int)sizeof(ATTN__R)) /* reals in 128 bits, which AVX shuffles cheaply within */
 
-#if ATTN__AVX512 && !ATTN__REAL_F64
+#if ATTN__AVX512
 /* 128 bits from each of four places. */
-ATTN__TARGET ATTN__INLINE __m512 ATTN__NAME(load_quarters)(const char *p, const char *q, const char *r, const char *s)
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_quarters)(const char *p, const char *q, const char *r, const char *s)
 {
     __m256 v = _mm256_castps128_ps256(_mm_loadu_ps((const float *)p));
     __m256 w = _mm256_castps128_ps256(_mm_loadu_ps((const float *)r)); /* half a vector: Zen 4 takes half as long */
     v = _mm256_insertf128_ps(v, _mm_loadu_ps((const float *)q), 1);
     w = _mm256_insertf128_ps(w, _mm_loadu_ps((const float *)s), 1);
-    return _mm512_maskz_insertf32x8(ATTN__ALL, _mm512_castps256_ps512(v), w, 1);
+    return ATTN__AS_REAL(_mm512_castps_si512(_mm512_maskz_insertf32x8(UINT16_MAX, _mm512_castps256_ps512(v), w, 1)));
 }
 #endif
 
 /* A vector of W / LANES128 chunks of 128 bits, `step` bytes apart. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_128)(const char *p, ptrdiff_t step)
 {
-#if ATTN__AVX512 && ATTN__REAL_F64
-    __m512d v = _mm512_castpd128_pd512(_mm_loadu_pd((const double *)p));
-    v = _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd((const double *)(p + step)), 1);
-    v = _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd((const double *)(p + 2 * step)), 2);
-    return _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd((const double *)(p + 3 * step)), 3);
-#elif ATTN__AVX512
+#if ATTN__AVX512
     return ATTN__NAME(load_quarters)(p, p + step, p + 2 * step, p + 3 * step);
-#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
-    return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd((const double *)p)),
-                                _mm_loadu_pd((const double *)(p + step)), 1);
 #elif ATTN__PASS == ATTN__PASS_AVX2
-    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((const float *)p)),
-                                _mm_loadu_ps((const float *)(p + step)), 1);
+    __m256 v = _mm256_castps128_ps256(_mm_loadu_ps((const float *)p));
+    v = _mm256_insertf128_ps(v, _mm_loadu_ps((const float *)(p + step)), 1);
+    return ATTN__AS_REAL(_mm256_castps_si256(v));
 #else
     (void)step;
     return ATTN__LOAD((const ATTN__R *)(const void *)p);
 #endif
 }
 
-/* interleave, within each 128 bits */
+/* The lanes of a and b interleaved within each 128 bits, a[0] b[0] a[1] b[1]: their lower halves, or the upper. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave_128)(ATTN__V a, ATTN__V b, const int high)
 {
 #if ATTN__AVX512
     return high ? ATTN__X(maskz_unpackhi)(ATTN__ALL, a, b) : ATTN__X(maskz_unpacklo)(ATTN__ALL, a, b);
 #elif ATTN__PASS == ATTN__PASS_AVX2
     return high ? ATTN__X(unpackhi)(a, b) : ATTN__X(unpacklo)(a, b);
+#elif ATTN__PASS == ATTN__PASS_NEON
+    return high ? ATTN__X(vzip2q)(a, b) : ATTN__X(vzip1q)(a, b);
+#elif ATTN__REAL_F64
+    return high ? ATTN__MOVE(a, b, 1, 3) : ATTN__MOVE(a, b, 0, 2);
 #else
-    return ATTN__NAME(interleave)(a, b, high);
+    return high ? ATTN__MOVE(a, b, 2, 6, 3, 7) : ATTN__MOVE(a, b, 0, 4, 1, 5);
 #endif
 }
 
@@ -11458,10 +11409,12 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const void *p, attn_dtype dt
     return ATTN__LOAD((const ATTN__R *)p);
 }
 
-/* The first n of them; the others are 0. */
+/* The first n of them, W at most; the others are 0. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen_part)(const void *p, attn_dtype dtype, size_t n)
 {
     char part[8 * ATTN__W];
+    if (n == ATTN__W)
+        return ATTN__NAME(widen)(p, dtype);
     if (dtype == ATTN__REAL)
         return ATTN__NAME(load_part)((const ATTN__R *)p, n);
     ATTN__MEMSET(part, 0, sizeof part);
@@ -11491,28 +11444,59 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow)(void *p, ATTN__V v, attn_dtype
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow_part)(void *p, ATTN__V v, attn_dtype dtype, size_t n)
 {
     char part[8 * ATTN__W];
-    if (dtype == ATTN__REAL) {
+    if (n == ATTN__W)
+        ATTN__NAME(narrow)(p, v, dtype);
+    else if (dtype == ATTN__REAL)
         ATTN__NAME(store_part)((ATTN__R *)p, v, n);
-        return;
+    else {
+        ATTN__NAME(narrow)(part, v, dtype);
+        ATTN__MEMCPY(p, part, n * attn__size(dtype));
     }
-    ATTN__NAME(narrow)(part, v, dtype);
-    ATTN__MEMCPY(p, part, n * attn__size(dtype));
 }
 
-/* x[r][c] = in[r * rs + c], of a type that the pass widens. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_rows)(ATTN__R *x, size_t ld, const void *in, attn_dtype dtype,
-                                                     ptrdiff_t rs, size_t rows, size_t cols)
+/* What becomes of numbers that are moved: nothing; times alpha; and added to what is there. */
+enum { ATTN__NAME(as_is), ATTN__NAME(scaled), ATTN__NAME(added) };
+
+/* W numbers, or the first n of them, from a type that the pass widens to one that it narrows to; of what is
+   added a whole vector is read. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(move)(void *to, attn_dtype to_type, const void *from, attn_dtype from_type,
+                                                size_t n, ATTN__V alpha, const int how)
 {
-    const size_t whole = cols / ATTN__W * ATTN__W, size = attn__size(dtype);
+    ATTN__V v =
+        how == ATTN__NAME(added) ? ATTN__NAME(widen)(from, from_type) : ATTN__NAME(widen_part)(from, from_type, n);
+    if (how == ATTN__NAME(scaled))
+        v = ATTN__MUL(v, alpha);
+    if (how == ATTN__NAME(added))
+        v = ATTN__FMA(v, alpha, ATTN__NAME(widen_part)(to, to_type, n));
+    ATTN__NAME(narrow_part)(to, v, to_type, n);
+}
+
+/* to[r][c] = from[r][c]; to may be from. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(move_rows)(void *to, attn_dtype to_type, ptrdiff_t to_step, const void *from,
+                                                     attn_dtype from_type, ptrdiff_t from_step, size_t rows,
+                                                     size_t cols, double alpha, const int how)
+{
+    const size_t whole = cols / ATTN__W * ATTN__W, size = attn__size(from_type), to_size = attn__size(to_type);
+    ATTN__V factor = ATTN__SET1((ATTN__R)alpha);
     size_t r, c;
-    for (r = 0; r < rows; r++, x += ld) {
-        const char *from = (const char *)attn__at(in, dtype, (ptrdiff_t)r * rs);
+    for (r = 0; r < rows && cols > 0; r++) { /* without columns there may be no data */
+        const char *x = (const char *)from + (ptrdiff_t)r * from_step * (ptrdiff_t)size;
+        char *out = (char *)to + (ptrdiff_t)r * to_step * (ptrdiff_t)to_size;
         for (c = 0; c < whole; c += ATTN__W)
-            ATTN__STORE(x + c, ATTN__NAME(widen)(from + c * size, dtype));
+            ATTN__NAME(move)(out + c * to_size, to_type, x + c * size, from_type, ATTN__W, factor, how);
         if (c < cols)
-            ATTN__NAME(store_part)(x + c, ATTN__NAME(widen_part)(from + c * size, dtype, cols - c), cols - c);
+            ATTN__NAME(move)(out + c * to_size, to_type, x + c * size, from_type, cols - c, factor, how);
     }
 }
+
+/* A loop for each type, which its own code calls as a constant. */
+#define ATTN__OF_TYPE(dtype, call)                                                                                     \
+    switch (dtype) {                                                                                                   \
+    case ATTN_F16: call(ATTN_F16); break;                                                                              \
+    case ATTN_BF16: call(ATTN_BF16); break;                                                                            \
+    case ATTN_I8: call(ATTN_I8); break;                                                                                \
+    default: call(ATTN__REAL); break;                                                                                  \
+    }
 
 ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
                                           ptrdiff_t cs, size_t rows, size_t cols);
@@ -11547,43 +11531,18 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load_view)(void *xv, size_t ld, cons
             x[r * ld + c] = (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
 }
 
-ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
+#define ATTN__LOAD_ROWS(type)                                                                                          \
+    ATTN__NAME(move_rows)(x, ATTN__REAL, (ptrdiff_t)ld, in, type, rs, rows, cols, 1.0, ATTN__NAME(as_is))
+
+ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
                                           ptrdiff_t cs, size_t rows, size_t cols)
 {
-    ATTN__R *x = (ATTN__R *)xv;
     if (cs != 1 || !ATTN__NAME(widens)(dtype))
         ATTN__NAME(load_view)(x, ld, in, dtype, rs, cs, rows, cols);
-    else if (dtype == ATTN__REAL)
-        ATTN__NAME(load_rows)(x, ld, in, ATTN__REAL, rs, rows, cols);
-#if ATTN__W > 1 && ATTN__REAL_F64
+    else if (ATTN__REAL_F64 && dtype == ATTN_F32)
+        ATTN__LOAD_ROWS(ATTN_F32);
     else
-        ATTN__NAME(load_rows)(x, ld, in, ATTN_F32, rs, rows, cols);
-#elif ATTN__W > 1
-    else if (dtype == ATTN_F16)
-        ATTN__NAME(load_rows)(x, ld, in, ATTN_F16, rs, rows, cols);
-    else if (dtype == ATTN_BF16)
-        ATTN__NAME(load_rows)(x, ld, in, ATTN_BF16, rs, rows, cols);
-    else
-        ATTN__NAME(load_rows)(x, ld, in, ATTN_I8, rs, rows, cols);
-#endif
-}
-
-/* out[r * rs + c] = alpha x[r][c], rounded to a type that the pass narrows to; out may be x. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_rows)(void *out, attn_dtype dtype, ptrdiff_t rs, const ATTN__R *x,
-                                                      size_t ld, size_t rows, size_t cols, double alpha)
-{
-    const size_t whole = cols / ATTN__W * ATTN__W, size = attn__size(dtype);
-    ATTN__V factor = ATTN__SET1((ATTN__R)alpha);
-    size_t r, c;
-    for (r = 0; r < rows; r++, x += ld) {
-        char *to = (char *)attn__at(out, dtype, (ptrdiff_t)r * rs);
-        for (c = 0; c < whole; c += ATTN__W)
-            ATTN__NAME(narrow)(to + c * size, ATTN__MUL(ATTN__LOAD(x + c), factor), dtype);
-        if (c < cols) {
-            ATTN__V v = ATTN__MUL(ATTN__NAME(load_part)(x + c, cols - c), factor);
-            ATTN__NAME(narrow_part)(to + c * size, v, dtype, cols - c);
-        }
-    }
+        ATTN__OF_TYPE(ATTN__OF_REAL(dtype, ATTN_F64), ATTN__LOAD_ROWS)
 }
 
 ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x,
@@ -11626,42 +11585,25 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_view)(void *out, attn_dtype dt
                         (double)(ATTN__R)(x[r * ld + c] * factor));
 }
 
-ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *xv,
+#define ATTN__STORE_ROWS(type)                                                                                         \
+    ATTN__NAME(move_rows)(out, type, rs, x, ATTN__REAL, (ptrdiff_t)ld, rows, cols, alpha, ATTN__NAME(scaled))
+
+ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x,
                                            size_t ld, size_t rows, size_t cols, double alpha)
 {
-    const ATTN__R *x = (const ATTN__R *)xv;
     if (ATTN__W == 1 || cs != 1 || !ATTN__NAME(narrows)(dtype))
         ATTN__NAME(store_view)(out, dtype, rs, cs, x, ld, rows, cols, alpha);
-    else if (dtype == ATTN__REAL)
-        ATTN__NAME(store_rows)(out, ATTN__REAL, rs, x, ld, rows, cols, alpha);
-#if ATTN__W > 1 && ATTN__REAL_F64
+    else if (ATTN__REAL_F64 && dtype == ATTN_F32)
+        ATTN__STORE_ROWS(ATTN_F32);
     else
-        ATTN__NAME(store_rows)(out, ATTN_F32, rs, x, ld, rows, cols, alpha);
-#elif defined(ATTN__STORE_F16)
-    else if (dtype == ATTN_F16)
-        ATTN__NAME(store_rows)(out, ATTN_F16, rs, x, ld, rows, cols, alpha);
-    else
-        ATTN__NAME(store_rows)(out, ATTN_BF16, rs, x, ld, rows, cols, alpha);
-#endif
+        ATTN__OF_TYPE(ATTN__OF_REAL(dtype, ATTN_F64), ATTN__STORE_ROWS)
 }
 
 #ifndef ATTN_NO_TRAINING
-ATTN__TARGET static void ATTN__NAME(add)(void *out, ptrdiff_t rs, const void *xv, size_t ld, size_t rows, size_t cols,
+ATTN__TARGET static void ATTN__NAME(add)(void *out, ptrdiff_t rs, const void *x, size_t ld, size_t rows, size_t cols,
                                          double alpha)
 {
-    const ATTN__R *x = (const ATTN__R *)xv;
-    ATTN__R *to = (ATTN__R *)out;
-    ATTN__V factor = ATTN__SET1((ATTN__R)alpha);
-    const size_t whole = cols / ATTN__W * ATTN__W;
-    size_t r, c;
-    for (r = 0; r < rows; r++, x += ld, to += rs) {
-        for (c = 0; c < whole; c += ATTN__W)
-            ATTN__STORE(to + c, ATTN__FMA(ATTN__LOAD(x + c), factor, ATTN__LOAD(to + c)));
-        if (c < cols) {
-            ATTN__V sum = ATTN__NAME(load_part)(to + c, cols - c);
-            ATTN__NAME(store_part)(to + c, ATTN__FMA(ATTN__LOAD(x + c), factor, sum), cols - c);
-        }
-    }
+    ATTN__NAME(move_rows)(out, ATTN__REAL, rs, x, ATTN__REAL, (ptrdiff_t)ld, rows, cols, alpha, ATTN__NAME(added));
 }
 #endif
 
@@ -11688,27 +11630,18 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_pair)(const char *p, const cha
     return ATTN__NAME(zip)(_mm512_maskz_inserti64x4(UINT8_MAX, _mm512_castsi256_si512(low), high, 1));
 }
 
-/* Is a half of one of the pairs NaN or infinite? */
-ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nonfinite_half)(ATTN__V v)
-{
-    const __m512i infinity = _mm512_set1_epi16(0x7f80);
-    return _mm512_cmpeq_epi16_mask(_mm512_and_si512(ATTN__AS_BITS(v), infinity), infinity) != 0;
-}
-
-/* load_panel of a view whose rows are next to each other: LANES128 pairs of W columns at a time. */
-ATTN__TARGET static void ATTN__NAME(pair_transposed)(ATTN__R *x, size_t ld, const char *in, ptrdiff_t cs, size_t rows,
+/* load_panel of `pairs` pairs of rows that are next to each other: LANES128 pairs of W columns at a time. */
+ATTN__TARGET static void ATTN__NAME(pair_transposed)(ATTN__R *x, size_t ld, const char *in, ptrdiff_t cs, size_t pairs,
                                                      size_t cols)
 {
-    const size_t whole = rows / 2 / ATTN__LANES128 * ATTN__LANES128;
     const char *at[ATTN__W];
     ATTN__V v[ATTN__LANES128];
     size_t c, p, wide, i;
-    uint16_t pair[2];
     for (c = 0; c < cols; c += wide) {
         wide = attn__min(cols - c, ATTN__W);
         for (i = 0; i < ATTN__W; i++) /* past the last column: that again */
             at[i] = in + 2 * (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs;
-        for (p = 0; p < whole; p += ATTN__LANES128) {
+        for (p = 0; p < pairs; p += ATTN__LANES128) {
             ATTN__UNROLL
             for (i = 0; i < ATTN__LANES128; i++)
                 v[i] =
@@ -11718,12 +11651,6 @@ ATTN__TARGET static void ATTN__NAME(pair_transposed)(ATTN__R *x, size_t ld, cons
             for (i = 0; i < ATTN__LANES128; i++)
                 ATTN__NAME(store_part)(x + (p + i) * ld + c, v[i], wide);
         }
-        for (; p < rows / 2 + rows % 2; p++)
-            for (i = 0; i < wide; i++) {
-                pair[1] = 0;
-                ATTN__MEMCPY(pair, at[i] + 4 * p, 2 * attn__min(rows - 2 * p, 2));
-                ATTN__MEMCPY(x + p * ld + c + i, pair, sizeof pair);
-            }
     }
 }
 
@@ -11763,11 +11690,10 @@ ATTN__TARGET static void ATTN__NAME(load_panel)(void *pairs, size_t ld, const vo
         in = (const char *)in + 2 * rs;
         rows--;
     }
-    if (rs == 1 && cs != 1) {
-        ATTN__NAME(pair_transposed)(x, ld, (const char *)in, cs, rows, cols);
-        return;
-    }
-    for (r = 0; r < rows && cols > 0; r += 2, x += ld) { /* the stride of one row, or column, may be anything */
+    r = rs == 1 && cs != 1 ? rows / (2 * ATTN__LANES128) * ATTN__LANES128 : 0;
+    ATTN__NAME(pair_transposed)(x, ld, (const char *)in, cs, r, cols);
+    for (x += r * ld, r *= 2; r < rows && cols > 0;
+         r += 2, x += ld) { /* the stride of one row, or column, may be anything */
         p = (const char *)in + 2 * (ptrdiff_t)r * rs;
         q = r + 1 < rows ? p + 2 * rs : (const char *)attn__zeros;
         beside = r + 1 < rows ? 2 : 0;
@@ -11797,17 +11723,6 @@ ATTN__TARGET static void ATTN__NAME(to_terms)(void *xv, size_t rows, size_t cols
         }
 }
 
-ATTN__TARGET static int ATTN__NAME(nonfinite_terms)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
-{
-    const ATTN__R *x = (const ATTN__R *)xv;
-    size_t r, c;
-    for (r = 0; r < rows; r++, x += ld)
-        for (c = 0; c < cols; c += ATTN__W)
-            if (ATTN__NAME(any_nonfinite_half)(ATTN__NAME(load_part)(x + c, attn__min(cols - c, ATTN__W))))
-                return 1;
-    return 0;
-}
-
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_element)(const ATTN__R *p)
 {
     ATTN__BITS pair;
@@ -11815,6 +11730,22 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_element)(const ATTN__R *p)
     return ATTN__AS_REAL(ATTN__ISET(pair));
 }
 #endif /* ATTN__PAIRS */
+
+ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
+{
+    size_t r, c;
+    for (r = 0; cols > 0 && r < rows; r++) { /* without columns there may be no data */
+        const ATTN__R *x = (const ATTN__R *)xv + (ptrdiff_t)r * ld;
+        int found = 0;
+        for (c = 0; cols - c >= ATTN__W; c += ATTN__W)
+            found |= ATTN__NAME(any_nonfinite)(ATTN__LOAD(x + c), 1);
+        if (c < cols)
+            found |= ATTN__NAME(any_nonfinite)(ATTN__NAME(load_part)(x + c, cols - c), 1);
+        if (found)
+            return 1;
+    }
+    return 0;
+}
 
 /* -- gemm -- */
 
@@ -11927,19 +11858,26 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(first_lanes)(ATTN__V v, ATTN__V w, 
     return ATTN__PICK(ATTN__LOAD(ATTN__NAME(count)), ATTN__SET1((ATTN__R)(int)n), v, w);
 }
 
-/* The largest of all lanes, or their sum, in all lanes. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_or_max)(ATTN__V a, ATTN__V b, const int sum)
+{
+    return sum ? ATTN__ADD(a, b) : ATTN__MAX(a, b);
+}
+
+/* The largest of all lanes, or their sum, in all lanes: each step is one of the lower half and the upper. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fold)(ATTN__V v, const int sum)
 {
     ATTN__AS_WRITTEN
 #if ATTN__W > 1
-    ATTN__V low, high;
-    size_t j;
+    int step;
+#if ATTN__AVX512
+    v = ATTN__NAME(add_or_max)(ATTN__CHUNKS(v, v, 0x44), ATTN__CHUNKS(v, v, 0xee), sum);
+    v = ATTN__NAME(add_or_max)(ATTN__CHUNKS(v, v, 0x00), ATTN__CHUNKS(v, v, 0x55), sum);
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    v = ATTN__NAME(add_or_max)(ATTN__X(permute2f128)(v, v, 0x00), ATTN__X(permute2f128)(v, v, 0x11), sum);
+#endif
     ATTN__UNROLL
-    for (j = 1; j < ATTN__W; j *= 2) {
-        low = ATTN__NAME(interleave)(v, v, 0);
-        high = ATTN__NAME(interleave)(v, v, 1);
-        v = sum ? ATTN__ADD(low, high) : ATTN__MAX(low, high);
-    }
+    for (step = 1; step < ATTN__LANES128; step *= 2)
+        v = ATTN__NAME(add_or_max)(ATTN__NAME(interleave_128)(v, v, 0), ATTN__NAME(interleave_128)(v, v, 1), sum);
 #endif
     (void)sum;
     return v;
@@ -12030,22 +11968,6 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
 #endif
 
 /* -- attention: tiles of scores -- */
-
-ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
-{
-    size_t r, c;
-    for (r = 0; cols > 0 && r < rows; r++) { /* without columns there may be no data */
-        const ATTN__R *x = (const ATTN__R *)xv + (ptrdiff_t)r * ld;
-        int found = 0;
-        for (c = 0; cols - c >= ATTN__W; c += ATTN__W)
-            found |= ATTN__NAME(any_nonfinite)(ATTN__LOAD(x + c), 1);
-        if (c < cols)
-            found |= ATTN__NAME(any_nonfinite)(ATTN__NAME(load_part)(x + c, cols - c), 1);
-        if (found)
-            return 1;
-    }
-    return 0;
-}
 
 ATTN__TARGET ATTN__INLINE uint64_t ATTN__NAME(nonzero)(const unsigned char *p) /* of 64 bytes, as bits */
 {
@@ -12389,38 +12311,17 @@ ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
     return b;
 }
 
-/* The scores of one vector of queries become e^(scale (score - max)), which for -infinity is 0. Returns their sum: in
-   the chains that values are summed in, so that what rounding loses from one it loses from the other. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, ATTN__R *s, ATTN__V max,
-                                                          const ATTN__PARAMS *p)
-{
-    ATTN__AS_WRITTEN
-    ATTN__V zero = ATTN__SET1((ATTN__R)0), all = zero, sum, e;
-    size_t ld = t->layout.element, end, k;
-    for (k = 0; k < t->keys;) {
-        sum = zero;
-        end = attn__chain_end(t, k);
-        for (; k < end; k++, s += ld) {
-            e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), p);
-            ATTN__STORE(s, e);
-            sum = ATTN__ADD(sum, e);
-            ATTN__PIN(sum);
-        }
-        all = ATTN__ADD(all, sum);
-        ATTN__PIN(all);
-    }
-    return all;
-}
-
 /* One vector of queries against the keys of a tile: maximum, exponentials, sum. A score that is not finite makes the
-   sum of 0 * score NaN. */
+   sum of 0 * score NaN. Scores become e^(scale (score - max)), which for -infinity is 0; they are added up in the
+   chains that values are summed in, so that what rounding loses from one it loses from the other. */
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, const attn__state *state, size_t c,
                                                         const ATTN__PARAMS *p)
 {
     ATTN__AS_WRITTEN
     ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c;
     ATTN__V old = ATTN__LOAD(max), most[4], zeros[4], zero = ATTN__NAME(set_bytes)(t->zero), factor, v;
-    size_t ld = t->layout.element, keys = t->keys, whole = keys / 4 * 4, k, j;
+    ATTN__V none = ATTN__SET1((ATTN__R)0), all = none, chain, e;
+    size_t ld = t->layout.element, keys = t->keys, whole = keys / 4 * 4, k, j, end;
     int nonfinite;
     ATTN__UNROLL
     for (j = 0; j < 4; j++) {
@@ -12450,8 +12351,18 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
     factor = ATTN__NAME(exp_called)(ATTN__SUB(old, v), p);
     ATTN__STORE((ATTN__R *)t->factor + c, factor);
     ATTN__STORE(max, v);
-    v = ATTN__NAME(softmax_sum)(t, s, v, p);
-    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, v));
+    for (k = 0; k < keys;) {
+        end = attn__chain_end(t, k);
+        for (chain = none; k < end; k++, s += ld) {
+            e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), v), p);
+            ATTN__STORE(s, e);
+            chain = ATTN__ADD(chain, e);
+            ATTN__PIN(chain);
+        }
+        all = ATTN__ADD(all, chain);
+        ATTN__PIN(all);
+    }
+    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, all));
     return nonfinite;
 }
 
@@ -12821,7 +12732,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(terms)(const char *p, attn_dtype dt
     (void)dtype;
     return ATTN__AS_REAL(_mm512_maskz_loadu_epi16(UINT32_MAX >> (ATTN__TERMS - n), p));
 #else
-    return n == ATTN__TERMS ? ATTN__NAME(widen)(p, dtype) : ATTN__NAME(widen_part)(p, dtype, n);
+    return ATTN__NAME(widen_part)(p, dtype, n);
 #endif
 }
 
@@ -12987,13 +12898,7 @@ ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_ru
     return ATTN__NAME(dot_block)(run, r, sums, p, dtype, 1, 4);
 }
 
-#define ATTN__OF_TYPE(call)                                                                                            \
-    switch (ATTN__NARROW ? run->few->dtype : ATTN__REAL) {                                                             \
-    case ATTN_F16: call(ATTN_F16); break;                                                                              \
-    case ATTN_BF16: call(ATTN_BF16); break;                                                                            \
-    case ATTN_I8: call(ATTN_I8); break;                                                                                \
-    default: call(ATTN__PAIRS ? ATTN_BF16 : ATTN__REAL); break;                                                        \
-    }
+#define ATTN__FEW_TYPE (ATTN__PAIRS ? ATTN_BF16 : ATTN__NARROW ? run->few->dtype : ATTN__REAL)
 #define ATTN__DOT_KEYS_OF(dtype) d = ATTN__NAME(dot_keys_of)(run, r, run->sums + r * ATTN__DOT_KEYS + i, p, dtype, keys)
 #define ATTN__DOT_REST_OF(dtype) ATTN__NAME(dot_rest_of)(run, d, dtype)
 
@@ -13012,10 +12917,10 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) 
         for (j = i; run->few->next && j < n && j < i + keys; j++)
             attn__prefetch_row(run->few->next[run->first + j] + run->fetch_from, run->fetch_bytes);
         for (r = 0; r < run->queries; r += ATTN__FEW_QUERIES)
-            ATTN__OF_TYPE(ATTN__DOT_KEYS_OF)
+            ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__DOT_KEYS_OF)
     }
     if (d < run->few->dims)
-        ATTN__OF_TYPE(ATTN__DOT_REST_OF)
+        ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__DOT_REST_OF)
 }
 
 ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *qv, size_t ldq, const attn__few *k)
@@ -13124,7 +13029,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const ATTN__NAME(few_ru
     else                                                                                                               \
         ATTN__NAME(weigh_keys_of)(run, dtype, 1)
 
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(weigh_keys)(const ATTN__NAME(few_run) * run){ATTN__OF_TYPE(ATTN__WEIGH_OF)}
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(weigh_keys)(const ATTN__NAME(few_run) *
+                                                        run){ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__WEIGH_OF)}
 
 ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *weights, size_t ldw, const attn__few *v)
 {
@@ -13186,7 +13092,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
     /* softmax_max */ ATTN__BASE(softmax_max),
     /* softmax_exp */ ATTN__BASE(softmax_exp),
     /* merge_..    */ ATTN__DOUBLE_KERNEL(merge_weights), ATTN__DOUBLE_KERNEL(merge_rows),
-    /* nonfinite.. */ ATTN__BASE(nonfinite), ATTN__OF_TERMS(nonfinite_terms, ATTN__NAME(nonfinite)),
+    /* nonfinite.. */ ATTN__BASE(nonfinite), ATTN__NAME(nonfinite),
     /* load_bits   */ ATTN__BASE(load_bits),
     /* classify    */ ATTN__BASE(classify),
     {
@@ -13221,11 +13127,8 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__LOAD
 #undef ATTN__STORE
 #undef ATTN__SET1
-#undef ATTN__ADD
-#undef ATTN__SUB
-#undef ATTN__MUL
+#undef ATTN__BY
 #undef ATTN__FMA
-#undef ATTN__DIV
 #undef ATTN__MAX
 #undef ATTN__PICK
 #undef ATTN__PIN
@@ -13247,16 +13150,13 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__LOAD_BF16
 #undef ATTN__LOAD_I8
 #undef ATTN__ISET
-#undef ATTN__IADD
 #undef ATTN__IAND
-#undef ATTN__ISUB
 #undef ATTN__ISHR
 #undef ATTN__STORE_U16
 #undef ATTN__STORE_F16
 #undef ATTN__PICK_BITS
 #undef ATTN__IANY
 #undef ATTN__FMS
-#undef ATTN__SAME
 #undef ATTN__EXP_INLINE
 #undef ATTN__LOAD_PANEL
 #undef ATTN__TRUE
