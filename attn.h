@@ -4917,13 +4917,7 @@ static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
 
 static void attn__set_real(const attn__plan *plan, void *reals, size_t i, double x)
 {
-    float single;
-    if (plan->call.kern->real == ATTN_F64) {
-        ATTN__MEMCPY((double *)reals + i, &x, 8);
-    } else {
-        single = (float)x;
-        ATTN__MEMCPY((float *)reals + i, &single, 4);
-    }
+    attn__set_element(attn__real_at(plan, reals, i), plan->call.kern->real, x);
 }
 
 static double attn__to_real(const attn__plan *plan, double x) /* rounded to the compute type */
@@ -5160,13 +5154,6 @@ static attn__listed attn__find_listed(const attn__plan *plan, size_t b, size_t h
     return listed;
 }
 
-/* What tiles leave all else out for: nothing, where they have all keys. */
-static attn__listed attn__attended(const attn__plan *plan, size_t b, size_t h, size_t part)
-{
-    const attn__listed all = {NULL, 0, 0};
-    return plan->schedule.skips ? attn__find_listed(plan, b, h, part) : all;
-}
-
 /* What is listed for a row of the block; returns how many rows from there on share it. */
 static size_t attn__listed_for(const attn__block *block, size_t row, attn__listed *listed)
 {
@@ -5230,8 +5217,6 @@ static size_t attn__next_key(const attn__block *block, size_t j, size_t end)
     const attn__range keys = {j, end};
     attn__range part = {j, j};
     size_t entry = SIZE_MAX;
-    if (block->at.listed.keys == 0)
-        return attn__min(j, end);
     return attn__next_part(&block->at.listed, keys, &entry, &part) ? part.from : end;
 }
 
@@ -5322,8 +5307,8 @@ static void attn__set_tile(attn__block *block, size_t from, size_t to)
     tile->keys = attn__find_runs(block, block->part);
     tile->first_key = from + shared->run->key;
     for (chain = 0; from < ATTN__FIRST_KEYS && chain < ATTN__FIRST_KEYS / ATTN__FIRST_CHAIN; chain++) {
-        end = (chain + 1) * ATTN__FIRST_CHAIN;
-        tile->chain_ends[chain] = end < to ? attn__keys_in(block, from, attn__max(end, from)) : tile->keys;
+        end = attn__min(attn__max((chain + 1) * ATTN__FIRST_CHAIN, from), to);
+        tile->chain_ends[chain] = attn__keys_in(block, from, end);
     }
     tile->numbers = block->few && block->at.listed.keys > 0 ? shared->numbers : NULL;
     for (i = 0; tile->numbers && i < shared->runs; i++)
@@ -5486,19 +5471,17 @@ static const void *attn__tile_scales(const attn__block *block, const float *scal
 ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t)
 {
     const attn__plan *plan = block->plan;
-    size_t next = block->part.to, end = block->visible_to_any.to, item, row, n;
+    size_t next = block->part.to, end = block->visible_to_any.to, item, row;
     if (block->next > block) /* that takes these rows too */
         return;
     while (plan->schedule.mask_tiles > next / ATTN__TILE_KEYS && next % ATTN__HALF_TILE == 0 &&
            block->mask_cache[next / ATTN__HALF_TILE] == ATTN__SOME_HIDDEN)
         next += ATTN__HALF_TILE;
-    if (t->dim_stride != 1 || next >= end)
-        return;
     next = attn__next_key(block, next, end);
-    n = attn__min(end - next, plan->schedule.tile_keys);
-    if (n == 0)
+    if (t->dim_stride != 1 || next == end)
         return;
-    rows->next_count = attn__find_rows(&plan->source, block->at.b, next, n, &item, &row);
+    end = attn__min(end - next, plan->schedule.tile_keys);
+    rows->next_count = attn__find_rows(&plan->source, block->at.b, next, end, &item, &row);
     rows->next = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
     rows->next_step = attn__step(t);
 }
@@ -5569,12 +5552,8 @@ static void attn__few_rows(const attn__block *block, attn__few *few, const attn_
     const ptrdiff_t size = (ptrdiff_t)attn__size(t->dtype);
     attn__range next = block->part;
     size_t n;
+    ATTN__MEMSET(few, 0, sizeof *few);
     few->keys = block->tile.keys;
-    few->at = few->next = NULL;
-    few->added = NULL;
-    few->ahead = few->next_apart = 0;
-    few->next_bytes = 0;
-    few->part = 0;
     few->lanes = shared->lanes;
     few->row = attn__run_rows(shared->run, t, block->at.kv_head);
     if (shared->runs > 1) {
@@ -5605,13 +5584,6 @@ static void attn__few_rows(const attn__block *block, attn__few *few, const attn_
     attn__find_runs(block, block->part);
 }
 
-/* Rows of batch item b that have outputs to be computed: of its queries, or of all texts. */
-static size_t attn__end_of_queries(const attn__plan *plan, size_t b)
-{
-    const attn_opts *opts = &plan->call.opts;
-    return opts->sequences > 0 ? opts->q_starts[opts->sequences] : attn__valid_queries(plan, b);
-}
-
 /* Of rows that are read in place, for explanations. */
 static const char *attn__say_where(const attn__plan *plan, const attn_tensor *t)
 {
@@ -5619,11 +5591,6 @@ static const char *attn__say_where(const attn__plan *plan, const attn_tensor *t)
         return " is read in place, but for the tiles where the ring begins anew\n";
     return plan->schedule.scattered ? " is read in place, or copied where its keys lie in many places\n"
                                     : " is read in place\n";
-}
-
-static int attn__leaves_out(const attn__plan *plan) /* may tiles leave out keys? Then few rows keep their numbers. */
-{
-    return plan->schedule.skips;
 }
 
 /* What a schedule has to know: tiles of whole register tiles, and which rows choose among the same keys. `every`: tiles
@@ -5717,14 +5684,16 @@ static int attn__classify(const attn__block *block, size_t k0, size_t n)
     return found;
 }
 
-/* The same of a half of a tile, counted through all tiles, from the cache; 0 if it is not there, as keys of the tile
-   are hidden from some row otherwise. */
-static int attn__classify_half(const attn__block *block, size_t half)
+/* The same, from the cache, of the half of a tile that begins with key k0, all of which comes before key `to`; 0 if
+   there is none, or if it is not there, as keys of the tile are hidden from some row otherwise. */
+static int attn__classify_half(const attn__block *block, size_t k0, size_t to)
 {
     const attn__schedule *schedule = &block->plan->schedule;
-    size_t end = attn__min(block->visible_to_all.to, block->split_keys.to), tile = half / 2, i;
+    size_t end = attn__min(block->visible_to_all.to, block->split_keys.to), tile = k0 / ATTN__TILE_KEYS, i;
+    size_t half = k0 / ATTN__HALF_TILE;
     end = attn__min(schedule->mask_tiles, end / schedule->tile_keys);
-    if (schedule->tile_keys != ATTN__TILE_KEYS || tile * ATTN__TILE_KEYS < block->visible_to_all.from || tile >= end)
+    if (k0 % ATTN__HALF_TILE != 0 || to - k0 < ATTN__HALF_TILE || schedule->tile_keys != ATTN__TILE_KEYS ||
+        tile * ATTN__TILE_KEYS < block->visible_to_all.from || tile >= end)
         return 0;
     end = attn__min(end, tile + ATTN__LOOK_AHEAD);
     if (!block->mask_cache[half])
@@ -5733,21 +5702,13 @@ static int attn__classify_half(const attn__block *block, size_t half)
     return block->mask_cache[half];
 }
 
-/* Does the mask hide the half of a tile that begins with key k0, all of which comes before key `to`? */
-static int attn__hides_half(const attn__block *block, size_t k0, size_t to)
-{
-    return k0 % ATTN__HALF_TILE == 0 && to - k0 >= ATTN__HALF_TILE &&
-           attn__classify_half(block, k0 / ATTN__HALF_TILE) == ATTN__SOME_HIDDEN;
-}
-
 /* What the mask lets rows see of n keys that all of them see but for it. */
 static int attn__classify_cached(const attn__block *block, size_t k0, size_t n)
 {
     size_t k;
     int found = 0, half = 1;
     for (k = k0; k < k0 + n && half; k += ATTN__HALF_TILE) {
-        half = k % ATTN__HALF_TILE == 0 && k0 + n - k >= ATTN__HALF_TILE;
-        half = half ? attn__classify_half(block, k / ATTN__HALF_TILE) : 0;
+        half = attn__classify_half(block, k, k0 + n);
         found |= half;
     }
     return half ? found : attn__classify(block, k0, n);
@@ -6073,14 +6034,6 @@ static void attn__score_run(attn__block *block, attn__tile *run, double scale)
         kern->block.hide(run);
 }
 
-/* Products of the block's queries and the tile's rows of K: queries on lanes. */
-static void attn__multiply_keys(const attn__block *block, const attn__rows *k)
-{
-    const attn__tile *tile = &block->tile;
-    block->plan->call.kern->gemm(tile->scores, k->data, k->step, 1, tile->keys, block->queries, tile->lanes,
-                                 attn__query_terms(block->plan), 0, NULL, k);
-}
-
 /* -- a tile of few rows -- */
 
 static void attn__clear_nonfinite(void *elements, attn_dtype dtype, size_t n) /* to 0 */
@@ -6215,7 +6168,8 @@ static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
             apart = opts->bias.data ? &opts->bias : &opts->mask;
         if (apart)
             attn__prefetch_matrix(block, &k, apart, tile->first_key, tile->keys);
-        attn__multiply_keys(block, &k);
+        kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, attn__query_terms(plan), 0,
+                   NULL, &k);
     }
     attn__scale_tile(block, plan->source.k_scales, 0);
     if (keep)
@@ -6373,12 +6327,11 @@ static void attn__fill_part(const attn_tensor *t, size_t b, size_t h, size_t i, 
     }
 }
 
-/* The block's rows row .. row + count - 1 of t, elements from .. to - 1, = x. */
-static void attn__fill(const attn__block *block, const attn_tensor *t, size_t row, size_t count, size_t from, size_t to,
-                       double x)
+/* The block's rows of t, elements from .. to - 1, = x. */
+static void attn__fill(const attn__block *block, const attn_tensor *t, size_t from, size_t to, double x)
 {
-    size_t end = row + count, h, i;
-    for (; row < end; row++) {
+    size_t row, h, i;
+    for (row = 0; row < block->at.count; row++) {
         attn__query_of(block, row, &h, &i);
         attn__fill_part(t, block->at.b, h, i, from, to, x);
     }
@@ -6401,18 +6354,17 @@ static void attn__keep_hidden(attn__block *block, size_t from, size_t to)
         attn__set_tile(block, k0, k0 + n);
         attn__score_tile(block, opts->scores_stage, 1);
     }
-    attn__fill(block, &opts->scores, 0, block->at.count, from, first, attn__minus_infinity());
-    attn__fill(block, &opts->scores, 0, block->at.count, end, to, attn__minus_infinity());
+    attn__fill(block, &opts->scores, from, first, attn__minus_infinity());
+    attn__fill(block, &opts->scores, end, to, attn__minus_infinity());
 }
 
-/* Before keys that are listed are met: scores of the others, and weights that hold scores, are -infinity. */
-static void attn__fill_hidden(const attn__block *block, attn__range keys)
+/* The same, and weights that hold scores are -infinity: where a tile is hidden, or before keys that are listed are met,
+   which then overwrite theirs. */
+static void attn__fill_hidden(attn__block *block, size_t from, size_t to)
 {
-    const attn_opts *opts = &block->plan->call.opts;
-    if (opts->scores.data)
-        attn__fill(block, &opts->scores, 0, block->at.count, keys.from, keys.to, attn__minus_infinity());
+    attn__keep_hidden(block, from, to);
     if (block->plan->schedule.weights_in_place)
-        attn__fill(block, &opts->weights, 0, block->at.count, keys.from, keys.to, attn__minus_infinity());
+        attn__fill(block, &block->plan->call.opts.weights, from, to, attn__minus_infinity());
 }
 
 /* Takes keys from .. to - 1, all of one tile, into the state of the split in hand. */
@@ -6421,18 +6373,16 @@ static void attn__process_tile(attn__block *block, size_t from, size_t to)
     const attn__call *call = &block->plan->call;
     int keep = block->plan->schedule.writes_matrices, nonfinite;
     if (call->opts.mask.data && !keep) {
-        while (from < to && attn__hides_half(block, from, to))
+        while (from < to && attn__classify_half(block, from, to) == ATTN__SOME_HIDDEN)
             from += ATTN__HALF_TILE;
-        while (from < to && attn__hides_half(block, to - ATTN__HALF_TILE, to))
+        while (from < to && attn__classify_half(block, to - ATTN__HALF_TILE, to) == ATTN__SOME_HIDDEN)
             to -= ATTN__HALF_TILE;
         if (from >= to || attn__next_key(block, from, to) == to)
             return;
     }
     if (!attn__prepare_tile(block, from, to)) {
         if (keep)
-            attn__keep_hidden(block, from, to);
-        if (block->plan->schedule.weights_in_place)
-            attn__fill(block, &call->opts.weights, 0, block->at.count, from, to, attn__minus_infinity());
+            attn__fill_hidden(block, from, to);
         return;
     }
     ATTN__ON_TILE();
@@ -6529,12 +6479,11 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
         valid = attn__valid_queries(plan, at->b);
         at->queries = at->first < valid ? attn__min(s->part_queries, valid - at->first) : 0;
         at->row = (index - group * s->blocks) * s->block_rows;
-        at->listed = attn__attended(plan, at->b, at->head, part);
+        if (s->skips) /* else tiles have all keys */
+            at->listed = attn__find_listed(plan, at->b, at->head, part);
     }
     rows = at->queries * s->group;
-    at->kv_head = attn__quotient(at->head, s->group);
-    if (s->heads != plan->call.k.heads) /* query heads of a group have lists of their own */
-        at->kv_head = at->head / (plan->call.q.heads / plan->call.k.heads);
+    at->kv_head = attn__quotient(at->head, plan->call.q.heads / plan->call.k.heads);
     at->heads = 1;
     if (s->side_heads > 1 && attn__has_few(plan, at->b, plan->call.kern->tuned->few)) { /* in either mode */
         at->heads = attn__min(s->side_heads, s->heads - at->kv_head);
@@ -6592,14 +6541,10 @@ static void attn__begin_split(attn__block *block, attn__state *state) /* tiles g
 static attn__range attn__splits(const attn__block *block, size_t *keys)
 {
     const attn__plan *plan = block->plan;
-    attn__range splits = {0, 1};
-    size_t tiles, valid = attn__valid_keys(plan, block->at.b);
-    *keys = plan->call.k.len;
-    if (plan->schedule.splits == 1)
-        return splits;
-    tiles = attn__blocks(valid, block->tile_keys);
+    attn__range splits;
+    size_t tiles = attn__blocks(attn__valid_keys(plan, block->at.b), block->tile_keys);
     *keys = attn__max(attn__blocks(tiles, ATTN__SPLITS) * block->tile_keys, ATTN__SPLIT_KEYS);
-    splits.from = block->visible_to_any.from / *keys;
+    splits.from = attn__quotient(block->visible_to_any.from, *keys);
     splits.to = attn__max(attn__blocks(block->visible_to_any.to, *keys), splits.from + 1);
     return splits;
 }
@@ -6659,13 +6604,12 @@ static void attn__scale_rows(const attn__block *block, void *x, attn__layout lay
 static void attn__fill_weights(const attn__block *block, size_t from, size_t to)
 {
     const attn_tensor *weights = &block->plan->call.opts.weights;
-    size_t row;
+    size_t row, h, i;
     double inverse;
-    attn__fill(block, weights, 0, block->at.count, from, to, 0.0);
     for (row = 0; row < block->at.count; row++) {
         inverse = attn__get_real(block->plan, attn__row_real(block, ATTN__INVERSE, row), 0);
-        if (!attn__is_finite(inverse))
-            attn__fill(block, weights, row, 1, from, to, inverse);
+        attn__query_of(block, row, &h, &i);
+        attn__fill_part(weights, block->at.b, h, i, from, to, attn__is_finite(inverse) ? 0.0 : inverse);
     }
 }
 
@@ -6705,10 +6649,11 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
     size_t row, h, i, keys = plan->call.k.len;
     attn__range seen = block->visible_to_any;
     attn__reset_caches(block->shared, SIZE_MAX, 0);
+    block->shared->least_key = block->least_key;
     attn__keep_hidden(block, 0, seen.from);
     attn__keep_hidden(block, seen.to, keys);
     if (opts->scores.data && seen.from < seen.to) /* the first of a term or chain may not exist */
-        attn__fill(block, &opts->scores, 0, block->at.count, seen.from, block->exists.from, attn__minus_infinity());
+        attn__fill(block, &opts->scores, seen.from, block->exists.from, attn__minus_infinity());
     if (opts->weights.data) {
         attn__fill_weights(block, 0, seen.from);
         attn__fill_weights(block, seen.to, keys);
@@ -6721,8 +6666,6 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
                                        attn__real_at(plan, block->state.max, row),
                                        attn__row_real(block, ATTN__INVERSE, row), plan->call.softmax_scale);
     }
-    attn__reset_caches(block->shared, SIZE_MAX, 0);
-    block->shared->least_key = block->least_key;
     if (opts->weights.data && !plan->schedule.weights_in_place)
         attn__recompute_to_weights(block);
 }
@@ -6844,8 +6787,7 @@ static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worke
         shared->row = (char *)attn__put(&arena, (o->score_mod ? keys : 0) * size);
         shared->scales = (char *)attn__put(&arena, (scales ? keys + kern->lanes : 0) * size);
         shared->at = (const char **)attn__put(&arena, (s->scattered ? keys : 0) * (sizeof(char *)));
-        shared->numbers =
-            (uint16_t *)attn__put(&arena, (few > 0 && attn__leaves_out(plan) ? keys : 0) * sizeof(uint16_t));
+        shared->numbers = (uint16_t *)attn__put(&arena, (few > 0 && s->skips ? keys : 0) * sizeof(uint16_t));
     }
     blocks = s->full_rows ? ATTN__UNIT_BLOCKS : 1;
     worker->blocks = (attn__block *)attn__put(&arena, blocks * sizeof none);
@@ -6954,8 +6896,8 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
             count = i;
             break;
         }
-        if (blocks->plan->schedule.writes_matrices && attn__leaves_out(blocks->plan))
-            attn__fill_hidden(&blocks[i], blocks[i].visible_to_any);
+        if (blocks->plan->schedule.writes_matrices && blocks->plan->schedule.skips)
+            attn__fill_hidden(&blocks[i], blocks[i].visible_to_any.from, blocks[i].visible_to_any.to);
         splits[i] = attn__splits(&blocks[i], &keys);
         all.from = attn__min(all.from, splits[i].from);
         all.to = attn__max(all.to, splits[i].to);
@@ -7043,7 +6985,7 @@ static void attn__clear_missing(const attn__plan *plan)
     const attn_tensor *out = &plan->call.out;
     size_t b, h, i, first;
     for (b = 0; plan->schedule.vary && b < out->batch; b++) {
-        first = attn__end_of_queries(plan, b);
+        first = opts->sequences > 0 ? opts->q_starts[opts->sequences] : attn__valid_queries(plan, b);
         for (h = 0; h < out->heads; h++)
             for (i = first; i < out->len; i++) {
                 attn__fill_part(out, b, h, i, 0, out->dim, 0.0);
