@@ -5217,6 +5217,8 @@ static size_t attn__next_key(const attn__block *block, size_t j, size_t end)
     const attn__range keys = {j, end};
     attn__range part = {j, j};
     size_t entry = SIZE_MAX;
+    if (block->at.listed.keys == 0)
+        return attn__min(j, end);
     return attn__next_part(&block->at.listed, keys, &entry, &part) ? part.from : end;
 }
 
