@@ -2062,9 +2062,9 @@ ATTN__NOINLINE void attn__blame_view(attn__check *c, const attn__view *v, attn_s
         c->middle = !v->given               ? "is required"
                     : box->n[3] == SIZE_MAX ? "is a view that could not be made"
                                             : "data is NULL";
-    } else if (status == ATTN_ERR_DTYPE && role & (ATTN__ANY_FLOAT | ATTN__STORED) && !(role & ATTN__SUM)) {
+    } else if (status == ATTN_ERR_DTYPE && role & (ATTN__ANY_FLOAT | ATTN__STORED)) {
         c->middle = attn__dtype_string(box->dtype);
-        c->end_of = ", where a type of float fits";
+        c->end_of = role & ATTN__SUM ? ", where f32 or f64 fit" : ", where a type of float fits";
     } else if (status == ATTN_ERR_DTYPE) {
         c->middle = attn__dtype_string(box->dtype);
         c->end_of = role & ATTN__BOOL                     ? ", where bool fits"
@@ -2075,7 +2075,7 @@ ATTN__NOINLINE void attn__blame_view(attn__check *c, const attn__view *v, attn_s
         c->found = box->n[d];
         c->middle = attn__middle[role & ATTN__MAT ? d + 2 : d];
         c->fits = c->size[v->is->shape[d]];
-        c->end_of = role & ATTN__BROADCASTS ? " or 1 fit" : c->fits == 1 ? " fits" : " fit";
+        c->end_of = c->fits == 1 ? " fits" : role & ATTN__BROADCASTS ? " or 1 fit" : " fit";
     } else if (status == ATTN_ERR_VALUE) {
         c->middle = "is not aligned to its elements";
     }
@@ -5814,8 +5814,9 @@ static int attn__misses(const attn__plan *plan, size_t b, attn__range heads, att
     for (i = queries.from; i < queries.to && dropped.from < dropped.to; i++) {
         seen = attn__common(attn__seen_range(plan, b, i, i + 1), dropped);
         for (h = heads.from; h < end && seen.from < seen.to; h++)
-            if (!mask->data ||
-                attn__classify_rows(&block, h, i, 1, seen.from, seen.to - seen.from) & ATTN__SOME_VISIBLE)
+            if (attn__tensor_absent(mask) || /* that of a dry run may be there without data */
+                (mask->data &&
+                 attn__classify_rows(&block, h, i, 1, seen.from, seen.to - seen.from) & ATTN__SOME_VISIBLE))
                 return 1;
     }
     return 0;
@@ -5831,7 +5832,10 @@ static int attn__sees_missing(const attn__plan *plan)
     attn__range seen, tokens, queries, heads;
     for (b = 0; b < call->q.batch; b++)
         for (part = 0; part < plan->schedule.parts && call->q.heads > 0; part++) {
+            int drops = plan->source.oldest && plan->source.oldest[b] > 0;
             attn__range every = {0, attn__valid_keys(plan, b)};
+            if (!drops && !plan->source.table) /* all are there */
+                continue;
             queries.from = part * plan->schedule.part_queries;
             queries.to = queries.from + attn__min(plan->schedule.part_queries, call->q.len - queries.from);
             seen = all ? every : attn__seen_range(plan, b, queries.from, queries.to);
@@ -8283,7 +8287,7 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stor
     attn_opts *o = &plan->call.opts;
     attn_tensor *const wide[] = {&o->mask, &o->bias, &o->weights, &o->scores};
     attn__check c;
-    size_t b, i, longest = 0, bytes;
+    size_t b, i, longest = 0, columns, bytes;
     int known;
     attn__check_begin(&c, ctx);
     attn__list(&c, attn__arguments, 2, NULL, each, 0);
@@ -8305,11 +8309,11 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stor
     for (b = 0; known && b < s->batch; b++)
         longest = attn__max(longest, s->lens[b]);
     plan->call.k.len = plan->call.v.len = longest;
-    attn__bind(&c, ATTN__L_Lk, longest);
+    attn__bind(&c, ATTN__L_Lk, columns = known ? longest : 1);
     for (i = 0; i < 4; i++) { /* weights and scores have no other Lk than that */
         int counts = !known || (i < 2 && longest < wide[i]->dim && wide[i]->dim == s->room);
         if (counts && !attn__tensor_absent(wide[i]) && !attn__tensor_bad(wide[i]))
-            wide[i]->dim = longest;
+            wide[i]->dim = attn__min(wide[i]->dim, columns);
     }
     attn__list_options(&c, plan);
     plan->call.has_options = 1;
@@ -9835,7 +9839,10 @@ static void attn__carve_sum(attn__sum *sum, attn__arena *arena, attn_dtype real,
 {
     sum->at = attn_bhld(NULL, ATTN_F64, B, H, L, D); /* or bad */
     sum->at.dtype = real;
-    attn__carve_tensor(arena, &sum->at);
+    if (attn__tensor_bad(&sum->at))
+        arena->used = SIZE_MAX;
+    else
+        sum->at.data = attn__carve(arena, B * H * L * D, attn__size(real));
     sum->out = out;
 }
 
