@@ -4832,17 +4832,15 @@ typedef struct attn__listed { /* blocks of keys that some queries see */
 } attn__listed;
 
 typedef struct attn__row { /* one row of a query block */
-    size_t first, end;     /* it sees keys first .. end - 1, unless lists, mask, bias or score_mod hide them */
-    size_t oldest, valid;  /* keys oldest .. valid - 1 exist for it */
+    attn__range seen;      /* the keys that it sees, unless lists, mask, bias or score_mod hide them */
+    attn__range exists;    /* those that exist for it */
     ptrdiff_t offset;      /* o: the position of row i is i + o */
 } attn__row;
 
 typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blocks of a unit */
     char *rows;
-    size_t head;        /* key/value head of the rows */
-    attn__range held;   /* the keys that are there; */
-    attn__range wanted; /* those that the blocks see together: a tile is copied as far as these go */
-    attn__range finite; /* keys without NaN and infinity, the last that were looked at */
+    size_t head;      /* key/value head of the rows, SIZE_MAX if there are none */
+    attn__range held; /* the keys that are there */
 } attn__tile_cache;
 
 typedef struct attn__run {  /* keys of a tile whose numbers follow each other, as do their rows in memory */
@@ -4855,6 +4853,8 @@ typedef struct attn__shared { /* what the blocks of a unit use one after another
     size_t runs, found_keys;
     attn__range found; /* where the tile is in several runs: those of these keys are known */
     attn__tile_cache k, v;
+    attn__range wanted;         /* keys that the blocks see together: a tile is copied as far as these go */
+    attn__range finite;         /* keys with values without NaN and infinity, the last that were looked at */
     size_t least_key;           /* of all blocks of the unit */
     char *scores, *bias, *mask; /* of a tile */
     char *copied_rows;          /* few rows: a copy of rows of k or v */
@@ -5091,8 +5091,8 @@ static void attn__ask(attn__row *row, const attn__plan *plan, size_t b, size_t i
     ptrdiff_t queries = (ptrdiff_t)attn__valid_queries(plan, b), keys = (ptrdiff_t)attn__valid_keys(plan, b);
     ptrdiff_t first = 0, end, right, position;
     end = (ptrdiff_t)i < queries ? keys : 0;
-    row->valid = (size_t)end;
-    row->oldest = plan->source.oldest && (ptrdiff_t)i < queries ? plan->source.oldest[b] : 0;
+    row->exists.to = (size_t)end;
+    row->exists.from = plan->source.oldest && (ptrdiff_t)i < queries ? plan->source.oldest[b] : 0;
     row->offset = 0;
     if (opts->causal_offset &&
         (plan->source.newest || opts->causal == ATTN_CAUSAL_NONE || opts->causal == ATTN_CAUSAL_OFFSET))
@@ -5108,21 +5108,8 @@ static void attn__ask(attn__row *row, const attn__plan *plan, size_t b, size_t i
     }
     if (opts->window.on && opts->window.left >= 0)
         first = attn__plus(position, -opts->window.left);
-    if (first < 0)
-        first = 0;
-    if (first >= end)
-        first = end = 0;
-    row->first = (size_t)first;
-    row->end = (size_t)end;
-}
-
-/* Those of them that are there. A ring may have dropped some: calls where no mask or list hides these are refused. */
-static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size_t i)
-{
-    attn__ask(row, plan, b, i);
-    row->first = attn__max(row->first, row->oldest);
-    if (row->first >= row->end)
-        row->first = row->end = 0;
+    row->seen.from = first > 0 ? (size_t)first : 0;
+    row->seen.to = end > 0 ? (size_t)end : 0;
 }
 
 static attn__range attn__common(attn__range a, attn__range b) /* keys of both */
@@ -5130,6 +5117,22 @@ static attn__range attn__common(attn__range a, attn__range b) /* keys of both */
     a.from = attn__max(a.from, b.from);
     a.to = attn__max(attn__min(a.to, b.to), a.from);
     return a;
+}
+
+/* Makes a range as long as it takes to have those of another, too. */
+static void attn__join(attn__range *all, attn__range more)
+{
+    if (more.from < more.to) {
+        all->from = attn__min(all->from, more.from);
+        all->to = attn__max(all->to, more.to);
+    }
+}
+
+/* Those of them that are there. A ring may have dropped some: calls where no mask or list hides these are refused. */
+static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size_t i)
+{
+    attn__ask(row, plan, b, i);
+    row->seen = attn__common(row->seen, row->exists);
 }
 
 static int attn__has_lists(const attn_opts *opts)
@@ -5408,8 +5411,7 @@ static attn__range attn__listed_range(const attn__block *block, size_t from, siz
         int whole = 0;
         rows = attn__listed_for(block, row, &listed);
         for (part.to = from, entry = SIZE_MAX; attn__next_part(&listed, keys, &entry, &part);) {
-            found.from = attn__min(found.from, part.from);
-            found.to = attn__max(found.to, part.to);
+            attn__join(&found, part);
             whole = part.from == from && part.to == to;
         }
         *all &= whole;
@@ -5445,8 +5447,8 @@ static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, c
     const attn__run *run;
     size_t keys = block->plan->schedule.tile_keys, begin = block->part.from - block->part.from % keys;
     cache->head = block->at.kv_head;
-    cache->held.from = attn__min(block->part.from, attn__max(begin, cache->wanted.from));
-    cache->held.to = attn__max(block->part.to, attn__min(begin + keys, cache->wanted.to));
+    cache->held.from = attn__min(block->part.from, attn__max(begin, shared->wanted.from));
+    cache->held.to = attn__max(block->part.to, attn__min(begin + keys, shared->wanted.to));
     attn__find_runs(block, cache->held);
     for (run = shared->run; run < shared->run + shared->runs; run++)
         attn__copy_run(block, cache->rows, t, run->at, attn__run_rows(run, t, cache->head), run->keys);
@@ -5720,8 +5722,8 @@ static int attn__classify_cached(const attn__block *block, size_t k0, size_t n)
 static attn__range attn__visible_part(const attn__row *row, size_t k0, size_t n)
 {
     attn__range part;
-    part.to = attn__min(attn__max(row->end, k0), k0 + n) - k0;
-    part.from = attn__min(attn__max(row->first, k0) - k0, part.to);
+    part.to = attn__min(attn__max(row->seen.to, k0), k0 + n) - k0;
+    part.from = attn__min(attn__max(row->seen.from, k0) - k0, part.to);
     return part;
 }
 
@@ -5793,8 +5795,7 @@ static attn__range attn__seen_range(const attn__plan *plan, size_t b, size_t fro
     attn__row row;
     for (; from < to; from++) {
         attn__ask(&row, plan, b, from);
-        seen.from = attn__min(seen.from, row.first < row.end ? row.first : SIZE_MAX);
-        seen.to = attn__max(seen.to, row.end);
+        attn__join(&seen, row.seen);
     }
     return seen;
 }
@@ -6208,7 +6209,7 @@ static int attn__multiply_values(const attn__block *block, int clean)
     if (clean) {
         attn__tile_rows(block, &v, &plan->call.v, 1);
         attn__clear_nonfinite(attn__real_at(plan, v.data, 0), kern->element, terms * kern->term * Dv);
-        block->shared->v.held.to = block->shared->v.held.from; /* it is no copy of V any more */
+        block->shared->v.head = SIZE_MAX; /* it is no copy of V any more */
     }
     if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
         end = attn__max(attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to), next);
@@ -6308,7 +6309,7 @@ ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
 static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
 {
     const attn__plan *plan = block->plan;
-    attn__range *finite = &block->shared->v.finite;
+    attn__range *finite = &block->shared->finite;
     int clean = nonfinite_scores && !(finite->from <= block->part.from && block->part.to <= finite->to);
     int found = attn__scale_tile(block, plan->source.v_scales, clean);
     if (!block->few)
@@ -6404,36 +6405,29 @@ static void attn__process_tile(attn__block *block, size_t from, size_t to)
 static void attn__find_visible(attn__block *block)
 {
     const attn__plan *plan = block->plan;
-    int uniform = plan->schedule.uniform_rows;
-    size_t count = block->at.count, chain = block->few ? ATTN__FEW_CHAIN : plan->call.kern->term, row, h, i;
-    attn__range any = {SIZE_MAX, 0}, all = {0, SIZE_MAX}, exists = {0, 0};
-    attn__row *seen = block->rows;
+    size_t chain = block->few ? ATTN__FEW_CHAIN : plan->call.kern->term, h, i;
+    attn__range any = {SIZE_MAX, 0}, all = {0, SIZE_MAX};
+    attn__row *row;
     attn__query_of(block, 0, &h, &i);
-    for (row = 0; row < count; row++, seen++) {
-        if (row > 0 && uniform) {
-            *seen = seen[-1];
+    for (row = block->rows; row < block->rows + block->at.count; row++) {
+        if (row > block->rows && plan->schedule.uniform_rows) {
+            *row = row[-1];
             continue;
         }
-        attn__visible(seen, plan, block->at.b, i);
+        attn__visible(row, plan, block->at.b, i);
         i = i + 1 < block->at.first + block->at.queries ? i + 1 : block->at.first;
-        exists.from = attn__max(exists.from, seen->oldest);
-        exists.to = attn__max(exists.to, seen->valid);
-        all.from = attn__max(all.from, seen->first);
-        all.to = attn__min(all.to, seen->end);
-        if (seen->first < seen->end) {
-            any.from = attn__min(any.from, seen->first);
-            any.to = attn__max(any.to, seen->end);
-        }
+        all = attn__common(all, row->seen);
+        attn__join(&any, row->seen);
     }
     if (any.to == 0)
         any.from = 0;
+    block->exists = block->rows->exists;
     block->least_key = any.from;
     if (plan->call.opts.scores.data && plan->call.opts.scores_stage != ATTN_STAGE_FINAL)
-        block->least_key = attn__min(any.from, exists.from); /* others have scores, too */
+        block->least_key = attn__min(any.from, block->exists.from); /* others have scores, too */
     any.from -= any.from % chain; /* which keys make a pair, or a chain, does not depend on the block */
     block->visible_to_any = any;
     block->visible_to_all = all;
-    block->exists = exists;
 }
 
 /* The number of the first slot, of slot_rows rows, of text s: (rows before it) / slot_rows + s. So texts need no table
@@ -6506,7 +6500,6 @@ static int attn__begin_block(attn__block *block, size_t index)
     const attn__schedule *schedule = &plan->schedule;
     size_t lanes = plan->call.kern->lanes, known = block->at.count;
     attn__place *at = &block->at, last = *at;
-    attn__layout layout;
     int same_item, same_rows;
     attn__find_block(at, plan, index);
     if (at->count == 0) {
@@ -6522,11 +6515,8 @@ static int attn__begin_block(attn__block *block, size_t index)
     block->tile_keys = block->few ? schedule->few_keys : schedule->tile_keys;
     block->tile.queries = at->count;
     block->tile.lanes = attn__whole(at->count, lanes);
-    layout = attn__layout_of(block, attn__few_step(plan));
-    block->tile.layout = layout;
-    layout = attn__layout_of(block, attn__whole(plan->call.v.dim, lanes));
-    block->state.layout = layout;
-    block->split.layout = layout;
+    block->tile.layout = attn__layout_of(block, attn__few_step(plan));
+    block->state.layout = block->split.layout = attn__layout_of(block, attn__whole(plan->call.v.dim, lanes));
     if (!(schedule->uniform_rows && same_item && at->count <= known))
         attn__find_visible(block);
     if (attn__drops(&plan->call.opts))
@@ -6555,36 +6545,39 @@ static attn__range attn__splits(const attn__block *block, size_t *keys)
     return splits;
 }
 
-/* Empties the tile caches. The blocks of a unit want keys from .. to - 1 together; SIZE_MAX, 0: one block is alone. */
-static void attn__reset_caches(attn__shared *shared, size_t from, size_t to)
+/* Empties the tile caches. `wanted`: by the blocks of a unit together; SIZE_MAX, 0: one block is alone. */
+static void attn__reset_caches(attn__shared *shared, attn__range wanted, size_t least_key)
 {
-    shared->k.held.from = shared->k.held.to = shared->v.held.from = shared->v.held.to = 0;
-    shared->k.head = shared->v.head = 0;
-    shared->k.wanted.from = shared->v.wanted.from = from;
-    shared->k.wanted.to = shared->v.wanted.to = to;
-    shared->v.finite.from = shared->v.finite.to = 0;
-    shared->least_key = 0;
-    shared->found.from = shared->found.to = 0;
+    const attn__range none = {0, 0};
+    shared->k.head = shared->v.head = SIZE_MAX;
+    shared->wanted = wanted;
+    shared->finite = shared->found = none;
+    shared->least_key = least_key;
+}
+
+/* Keys of a split that any row of the block may see. */
+static attn__range attn__keys_of_split(const attn__block *block, size_t split, size_t keys)
+{
+    const attn__range all = {split * keys, (split + 1) * keys};
+    return attn__common(all, block->visible_to_any);
 }
 
 /* The keys of one split, tile by tile, for those of `count` blocks that have a state for it. Where tiles begin depends
    on nothing else; a block may see but a part of one. */
 static void attn__attend_split(attn__block *blocks, size_t count, size_t split, size_t keys)
 {
-    size_t tile = blocks->tile_keys, from = SIZE_MAX, to = 0, least = SIZE_MAX, k0, next, first, end, i;
+    size_t tile = blocks->tile_keys, least = SIZE_MAX, k0, next, first, end, i;
+    attn__range all = {SIZE_MAX, 0};
     for (i = 0; i < count; i++) {
-        attn__range *range = &blocks[i].split_keys;
-        range->from = attn__max(blocks[i].visible_to_any.from, split * keys);
-        range->to = blocks[i].into ? attn__min(blocks[i].visible_to_any.to, (split + 1) * keys) : 0;
-        if (range->from < range->to) {
-            from = attn__min(from, range->from);
-            to = attn__max(to, range->to);
+        blocks[i].split_keys = attn__keys_of_split(&blocks[i], split, keys);
+        if (!blocks[i].into)
+            blocks[i].split_keys.to = 0;
+        attn__join(&all, blocks[i].split_keys);
+        if (blocks[i].split_keys.from < blocks[i].split_keys.to)
             least = attn__min(least, blocks[i].least_key);
-        }
     }
-    attn__reset_caches(blocks->shared, from, to);
-    blocks->shared->least_key = least;
-    for (k0 = attn__next_key(blocks, from, to); k0 < to; k0 = attn__next_key(blocks, next, to)) {
+    attn__reset_caches(blocks->shared, all, least);
+    for (k0 = attn__next_key(blocks, all.from, all.to); k0 < all.to; k0 = attn__next_key(blocks, next, all.to)) {
         next = (attn__quotient(k0, tile) + 1) * tile;
         for (i = 0; i < count; i++) {
             first = attn__max(k0, blocks[i].split_keys.from);
@@ -6653,9 +6646,8 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
     const attn_opts *opts = &plan->call.opts;
     const attn__row *rows = block->rows;
     size_t row, h, i, keys = plan->call.k.len;
-    attn__range seen = block->visible_to_any;
-    attn__reset_caches(block->shared, SIZE_MAX, 0);
-    block->shared->least_key = block->least_key;
+    const attn__range seen = block->visible_to_any, alone = {SIZE_MAX, 0};
+    attn__reset_caches(block->shared, alone, block->least_key);
     attn__keep_hidden(block, 0, seen.from);
     attn__keep_hidden(block, seen.to, keys);
     if (opts->scores.data && seen.from < seen.to) /* the first of a term or chain may not exist */
@@ -6885,8 +6877,8 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
 
 static int attn__sees_split(const attn__block *block, size_t split, size_t keys) /* a key of it that is listed */
 {
-    size_t end = attn__min(block->visible_to_any.to, (split + 1) * keys);
-    return attn__next_key(block, attn__max(block->visible_to_any.from, split * keys), end) < end;
+    const attn__range part = attn__keys_of_split(block, split, keys);
+    return attn__next_key(block, part.from, part.to) < part.to;
 }
 
 /* Query blocks first .. first + count - 1 of the batch, all of one group, as far as they have rows: all their splits,
@@ -6905,8 +6897,7 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
         if (blocks->plan->schedule.writes_matrices && blocks->plan->schedule.skips)
             attn__fill_hidden(&blocks[i], blocks[i].visible_to_any.from, blocks[i].visible_to_any.to);
         splits[i] = attn__splits(&blocks[i], &keys);
-        all.from = attn__min(all.from, splits[i].from);
-        all.to = attn__max(all.to, splits[i].to);
+        attn__join(&all, splits[i]);
     }
     for (i = 0; i < count; i++)
         blocks[i].next = &blocks[i + 1 < count ? i + 1 : 0];
@@ -9317,10 +9308,10 @@ static int attn__sees_chunk(attn__backward_worker *worker)
     size_t h, i;
     attn__query_of(block, 0, &h, &i);
     attn__visible(&row, block->plan, block->at.b, i);
-    if (row.first >= worker->keys.to)
+    if (row.seen.from >= worker->keys.to)
         return 0;
     attn__visible(&row, block->plan, block->at.b, i + block->at.count - 1);
-    if (row.end > 0 && row.end <= worker->keys.from)
+    if (row.seen.to <= worker->keys.from)
         return 0;
     attn__find_visible(block);
     return attn__max(block->visible_to_any.from, worker->keys.from) <
