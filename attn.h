@@ -5043,8 +5043,8 @@ static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t
        which there are, and which a row sees       attn__items, attn__valid_keys, attn__ask, attn__visible
        for the next tile                           attn__next_key, attn__set_tile
        for its rows, what is prefetched besides    attn__tile_rows, attn__few_rows, attn__tile_scales
-       for keys of it whose numbers follow         attn__next_numbers, attn__next_run: bias, ALiBi, score_mod, bounds,
-       each other                                  mask and dropout depend on numbers
+       for keys of it whose numbers follow         attn__next_run: bias, ALiBi, score_mod, bounds, mask and dropout
+       each other                                  depend on numbers
 
    and those that store rows, or add what is not finite, for one row or key: attn__find_rows, attn__scale_at,
    attn__place_of_key, attn__lacks_page.
@@ -5278,15 +5278,8 @@ static size_t attn__find_runs(const attn__block *block, attn__range keys)
     attn__shared *shared = block->shared;
     attn__run *run = shared->run;
     attn__range part = {keys.from, keys.from};
-    size_t entry = SIZE_MAX, at = 0, j, n, gone = shared->least_key;
-    if (!plan->schedule.scattered) { /* one run */
-        run->key = run->at = 0;
-        run->keys = (uint16_t)(keys.to - keys.from);
-        attn__find_rows(&plan->source, block->at.b, keys.from, run->keys, &run->item, &run->row);
-        shared->runs = 1;
-        return run->keys;
-    }
-    if (keys.from == shared->found.from && keys.to == shared->found.to)
+    size_t entry = SIZE_MAX, at = 0, j, n, gone = plan->schedule.scattered ? shared->least_key : 0; /* else one run */
+    if (plan->schedule.scattered && keys.from == shared->found.from && keys.to == shared->found.to)
         return shared->found_keys;
     while (attn__next_part(&block->at.listed, keys, &entry, &part))
         for (j = part.from; j < part.to; j += n, at += n, run++) {
@@ -5321,36 +5314,23 @@ static void attn__set_tile(attn__block *block, size_t from, size_t to)
             shared->numbers[shared->run[i].at + r] = (uint16_t)(base + shared->run[i].key + r);
 }
 
-/* The next keys of the tile whose numbers follow each other, and how many precede them. *i: the number of the run to
-   look at next, from 0. Returns 0 after the last. */
-static int attn__next_numbers(const attn__block *block, size_t *i, attn__range *keys, size_t *at)
+/* Turns `run`, a copy of the tile, into the next keys of it whose numbers follow each other, with their part of the
+   scores. *i: the number of the attn__run to look at next, from 0. Returns 0 after the last. */
+static int attn__next_run(const attn__block *block, attn__tile *run, size_t *i)
 {
     const attn__shared *shared = block->shared;
-    const attn__run *run = &shared->run[*i];
+    const attn__run *next = &shared->run[*i];
     if (*i == shared->runs)
         return 0;
-    *at = run->at;
-    if (block->tile.keys == block->part.to - block->part.from) { /* none is left out */
-        *keys = block->part;
+    run->scores = attn__real_at(block->plan, block->tile.scores, next->at * block->tile.layout.element);
+    run->first_key = block->part.from + next->key;
+    run->keys = block->part.to - block->part.from;
+    if (block->tile.keys == run->keys) { /* none is left out */
         *i = shared->runs;
         return 1;
     }
-    keys->from = keys->to = block->part.from + run->key;
-    for (; *i < shared->runs && block->part.from + run->key == keys->to; run++, ++*i)
-        keys->to += run->keys;
-    return 1;
-}
-
-/* Turns `run`, a copy of the tile, into these, with their part of the scores. */
-static int attn__next_run(const attn__block *block, attn__tile *run, size_t *i)
-{
-    attn__range keys;
-    size_t at;
-    if (!attn__next_numbers(block, i, &keys, &at))
-        return 0;
-    run->first_key = keys.from;
-    run->keys = keys.to - keys.from;
-    run->scores = attn__real_at(block->plan, block->tile.scores, at * block->tile.layout.element);
+    for (run->keys = 0; *i < shared->runs && block->part.from + next->key == run->first_key + run->keys; next++, ++*i)
+        run->keys += next->keys;
     return 1;
 }
 
@@ -5428,30 +5408,26 @@ static char *attn__copied_row(const attn__block *block, const char *copy, const 
     return attn__real_at(block->plan, copy, j / kern->term * t->dim) + j % kern->term * attn__size(kern->element);
 }
 
-/* Copies n rows, which lie at `from`, as number j of the copy and those after it. */
-static void attn__copy_run(const attn__block *block, const char *copy, const attn_tensor *t, size_t j, const void *from,
-                           size_t n)
-{
-    const attn__kernels *kern = block->plan->call.kern;
-    int keys = t == &block->plan->call.k;
-    (keys ? kern->load_rows : kern->load_panel)(attn__copied_row(block, copy, t, j),
-                                                keys ? attn__terms(kern, t->dim) : t->dim, from, t->dtype,
-                                                t->len_stride, t->dim_stride, n, t->dim);
-}
-
 /* Copies, as products take them, the rows of k or v that the tile has, and those of its keys that other blocks of the
    unit want. */
 static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t)
 {
     const attn__shared *shared = block->shared;
+    const attn__kernels *kern = block->plan->call.kern;
     const attn__run *run;
-    size_t keys = block->plan->schedule.tile_keys, begin = block->part.from - block->part.from % keys;
+    size_t keys = block->plan->schedule.tile_keys, begin = block->part.from - block->part.from % keys, ld = t->dim;
+    attn__load_kernel *load = kern->load_panel;
+    if (t == &block->plan->call.k) {
+        load = kern->load_rows;
+        ld = attn__terms(kern, t->dim);
+    }
     cache->head = block->at.kv_head;
     cache->held.from = attn__min(block->part.from, attn__max(begin, shared->wanted.from));
     cache->held.to = attn__max(block->part.to, attn__min(begin + keys, shared->wanted.to));
     attn__find_runs(block, cache->held);
     for (run = shared->run; run < shared->run + shared->runs; run++)
-        attn__copy_run(block, cache->rows, t, run->at, attn__run_rows(run, t, cache->head), run->keys);
+        load(attn__copied_row(block, cache->rows, t, run->at), ld, attn__run_rows(run, t, cache->head), t->dtype,
+             t->len_stride, t->dim_stride, run->keys, t->dim);
     attn__find_runs(block, block->part);
 }
 
@@ -5770,16 +5746,16 @@ static void attn__find_visibility(attn__block *block, size_t k0, size_t n)
 /* Does any row of the block see any of keys from .. to - 1? If so, makes the tile ready for attn__score_tile. */
 static int attn__prepare_tile(attn__block *block, size_t from, size_t to)
 {
-    attn__range part;
-    size_t i = 0, at;
+    attn__tile run;
+    size_t i = 0;
     int all;
-    part = attn__listed_range(block, from, to, &all);
+    attn__range part = attn__listed_range(block, from, to, &all);
     if (part.from >= part.to)
         return 0;
     attn__set_tile(block, from, to);
     block->by_bounds = block->by_mask = 0;
-    while (attn__next_numbers(block, &i, &part, &at))
-        attn__find_visibility(block, part.from, part.to - part.from);
+    while (attn__next_run(block, &run, &i))
+        attn__find_visibility(block, run.first_key, run.keys);
     if (!(block->by_bounds & ATTN__SOME_VISIBLE) || block->by_mask == ATTN__SOME_HIDDEN)
         return 0;
     block->by_mask |= all ? 0 : ATTN__SOME_HIDDEN;
@@ -5829,22 +5805,22 @@ static int attn__sees_missing(const attn__plan *plan)
     const attn__call *call = &plan->call;
     int all = plan->source.table && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL;
     size_t groups = attn__has_lists(&call->opts) ? call->opts.blocks.heads : 1, b, part, h, entry;
-    attn__listed listed = {NULL, 0, 0};
+    attn__listed listed;
     attn__range seen, tokens, queries, heads;
     for (b = 0; b < call->q.batch; b++)
         for (part = 0; part < plan->schedule.parts && call->q.heads > 0; part++) {
             int drops = plan->source.oldest && plan->source.oldest[b] > 0;
-            attn__range every = {0, attn__valid_keys(plan, b)};
             if (!drops && !plan->source.table) /* all are there */
                 continue;
+            if (all && attn__lacks_page(&plan->source, b, 0, attn__valid_keys(plan, b)))
+                return 1;
             queries.from = part * plan->schedule.part_queries;
             queries.to = queries.from + attn__min(plan->schedule.part_queries, call->q.len - queries.from);
-            seen = all ? every : attn__seen_range(plan, b, queries.from, queries.to);
+            seen = attn__seen_range(plan, b, queries.from, queries.to);
             for (h = 0; h < groups; h++) {
                 heads.from = h * (call->q.heads / groups);
                 heads.to = heads.from + call->q.heads / groups;
-                if (!all)
-                    listed = attn__find_listed(plan, b, heads.from, part);
+                listed = attn__find_listed(plan, b, heads.from, part);
                 for (tokens.to = seen.from, entry = SIZE_MAX; attn__next_part(&listed, seen, &entry, &tokens);)
                     if (attn__misses(plan, b, heads, queries, tokens))
                         return 1;
@@ -6729,11 +6705,6 @@ static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
     return t->len_stride == (ptrdiff_t)t->dim;
 }
 
-static int attn__is_interleaved(const attn_tensor *t) /* rows of several heads lie between each other */
-{
-    return t->head_stride < t->len_stride && t->len_stride > 0;
-}
-
 /* The result over some keys, of as many rows as a block may have: out; max, sum and, with room to spare, nan. */
 static void attn__carve_state(attn__arena *arena, const attn__plan *plan, attn__state *state)
 {
@@ -7051,8 +7022,9 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     s->few_rows = s->takes_few || !plan->frugal ? s->few_rows : 0;  /* a shorter call, which may be few, fits as well */
     s->holds_next = s->few_keys == ATTN__FEW_KEYS && !plan->frugal; /* on any CPU: scratch follows from shapes */
     s->side_heads = 1;
-    if (s->parallel_splits || !attn__is_interleaved(&call->k) || s->heads != call->k.heads || s->groups == 0 ||
-        s->own_keys || plan->frugal)
+    if (call->k.head_stride >= call->k.len_stride || call->k.len_stride <= 0) /* heads are not interleaved */
+        return;
+    if (s->parallel_splits || s->heads != call->k.heads || s->groups == 0 || s->own_keys || plan->frugal)
         return;
     s->side_heads = attn__min(call->kern->cols / attn__max(most, 1), s->heads);
     s->side_splits = !s->vary && !s->listed && call->q.batch < width && width <= s->groups &&
@@ -7225,10 +7197,9 @@ static void attn__say_plan(attn__text *t, const attn__plan *plan)
 static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
                              const attn_tensor *v, const attn_opts *opts, const attn_ctx *ctx)
 {
-    const attn_ctx no_ctx = ATTN__ZERO;
     attn__copy_struct(&plan->call.opts, opts, sizeof plan->call.opts);
+    attn__copy_struct(&plan->call.ctx, ctx, sizeof plan->call.ctx);
     plan->call.has_options = opts != NULL;
-    plan->call.ctx = ctx ? *ctx : no_ctx;
     plan->frugal = 0;
     plan->source = attn__no_source;
     plan->source.starts = plan->call.opts.sequences > 0 ? plan->call.opts.kv_starts : NULL;
@@ -7439,22 +7410,17 @@ static void attn__choose_scale(attn__call *call)
     call->softmax_scale = plain ? o->scale : 1;
 }
 
-/* The kernels of the engine. In tiles that have listed keys alone, keys that make a term must be listed together. */
-static const attn__kernels *attn__engine_kernels(const attn__call *call)
-{
-    attn_dtype kv = call->k.dtype == call->v.dtype ? call->k.dtype : ATTN_F32;
-    return attn__ctx_products(&call->ctx, call->q.dtype, kv, call->opts.blocks.kv_len);
-}
-
 /* The one place where options of the engine are checked and resolved, for arguments whose shapes have been. */
 static void attn__plan_resolve(attn__plan *plan, attn__check *check)
 {
     attn__call *call = &plan->call;
     attn_opts *o = &call->opts;
+    attn_dtype kv = call->k.dtype == call->v.dtype ? call->k.dtype : ATTN_F32;
     attn__resolve_options(check, call);
     o->scale = attn__scale(o->scale, call->q.dim);
     attn__choose_scale(call);
-    call->kern = attn__engine_kernels(call);
+    /* in tiles that have listed keys alone, keys that make a term must be listed together */
+    call->kern = attn__ctx_products(&call->ctx, call->q.dtype, kv, o->blocks.kv_len);
     if (attn__is_sound(check) && call->kern)
         attn__require(check, attn__plan_schedule(plan), ATTN_ERR_OVERFLOW, "q");
     if (call->has_options)
@@ -7478,15 +7444,6 @@ static char *attn__borrow(attn__check *check, const attn_ctx *ctx, size_t bytes,
     return scratch ? attn__align(scratch) : NULL;
 }
 
-/* Where there is no memory but the stack, a call that does not fit is planned once more. */
-static void attn__plan_fit(attn__plan *plan, const attn__check *check)
-{
-    if (!ATTN__NO_MALLOC || check->status != ATTN_OK || plan->call.ctx.scratch || plan->bytes <= ATTN__PLAN_STACK)
-        return;
-    plan->frugal = 1;
-    attn__plan_schedule(plan);
-}
-
 /* Ends the checks of a plan: a dry run is told what there is to tell, else memory is found. plan->runs, if that is to
    follow: here the stack is that of checks. */
 static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t bytes)
@@ -7496,8 +7453,11 @@ static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t
     plan->scratch = NULL;
     plan->own = NULL;
     plan->runs = check->status == ATTN_OK && plan->schedule.workers > 0 && !ctx->dry_run;
-    if (check->status == ATTN_OK && plan->schedule.workers > 0)
-        attn__plan_fit(plan, check);
+    if (ATTN__NO_MALLOC && check->status == ATTN_OK && plan->schedule.workers > 0 && !ctx->scratch &&
+        plan->bytes > ATTN__PLAN_STACK) { /* what does not fit on the stack, the only memory, is planned once more */
+        plan->frugal = 1;
+        attn__plan_schedule(plan);
+    }
     if (ctx->dry_run && attn__tell(&t, check, plan->call.kern, bytes))
         attn__say_plan(&t, plan);
     if (plan->runs && (ctx->scratch || plan->bytes > (ATTN__NO_MALLOC ? ATTN__LAST_STACK : ATTN__PLAN_STACK)))
@@ -7609,14 +7569,12 @@ static enum attn__merge_sides attn__merge_nonfinite(attn__merge_rows *rows, size
 static void attn__merge_head_rows(const attn__merge_run *run, const attn__merge_rows *rows, size_t r, unsigned sides,
                                   size_t b, size_t h, size_t i, size_t n)
 {
-    const attn_tensor *t[2];
+    const attn_tensor *const t[2] = {&run->out, &run->out_b};
     const attn__kernels *kern = run->kern;
     double copy[2][ATTN__MERGE_COPY * ATTN__BUFFER]; /* of twice as many floats */
     const size_t most = ATTN__MERGE_COPY * sizeof(double) / kern->size;
     size_t r0, c0, high, wide, k;
     int direct = sides == ATTN__BOTH;
-    t[0] = &run->out;
-    t[1] = &run->out_b;
     for (k = 0; k < 2; k++)
         direct = direct && t[k]->dtype == kern->real && t[k]->dim_stride == 1;
     if (direct)
@@ -7679,39 +7637,33 @@ static void attn__merge_worker(attn__share *share)
     }
 }
 
-ATTN__NOINLINE attn_status attn__merge_ready(const attn_tensor *out, const attn_tensor *lse, const attn_tensor *out_b,
-                                             const attn_tensor *lse_b, const attn_ctx *ctx)
+ATTN__NOINLINE attn_status attn__merge_ready(const attn__merge_run *run, const attn_ctx *ctx)
 {
     static const attn__argument attn__arguments[] = {
-        {"out", ATTN__OUT, 0, ATTN__SHAPE4(B, H, L, Dv)},
-        {"lse", ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, 1)},
-        {"out_b", ATTN__LATE, 0, ATTN__SHAPE4(B, H, L, Dv)},
-        {"lse_b", ATTN__LATE | ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, 1)}};
-    const void *const each[] = {out, lse, out_b, lse_b};
+        {"out", ATTN__OUT, offsetof(attn__merge_run, out), ATTN__SHAPE4(B, H, L, Dv)},
+        {"lse", ATTN__OUT | ATTN__ANY_FLOAT, offsetof(attn__merge_run, lse), ATTN__SHAPE4(B, H, L, 1)},
+        {"out_b", ATTN__LATE, offsetof(attn__merge_run, out_b), ATTN__SHAPE4(B, H, L, Dv)},
+        {"lse_b", ATTN__LATE | ATTN__ANY_FLOAT, offsetof(attn__merge_run, lse_b), ATTN__SHAPE4(B, H, L, 1)}};
     attn__text t;
     attn__check check;
     attn__check_begin(&check, ctx);
-    attn__list(&check, attn__arguments, 4, NULL, each, 0);
+    attn__list(&check, attn__arguments, 4, run, NULL, 0);
     attn__list_ctx(&check);
     attn__check_views(&check);
     attn__require_ctx(&check);
     if (attn__is_dry(&check))
-        attn__tell(&t, &check, attn__ctx_kernels(ctx, attn__real(out->dtype)), 0);
+        attn__tell(&t, &check, attn__ctx_kernels(ctx, attn__real(run->out.dtype)), 0);
     return attn__check_end(&check);
 }
 
 ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
                                     const attn_ctx *ctx)
 {
-    attn_status status = attn__merge_ready(&out, &lse, &out_b, &lse_b, ctx);
-    attn__merge_run run;
+    attn__merge_run run = {out, lse, out_b, lse_b, NULL, NULL, 0, 0};
+    attn_status status = attn__merge_ready(&run, ctx);
     size_t workers;
     if (status != ATTN_OK || (ctx && ctx->dry_run))
         return status;
-    run.out = out;
-    run.lse = lse;
-    run.out_b = out_b;
-    run.lse_b = lse_b;
     run.rows = out.batch * out.heads * out.len; /* lse has that many elements of its own */
     run.kern = attn__ctx_kernels(ctx, attn__real(out.dtype));
     run.wide = attn__ctx_kernels(ctx, ATTN_F64);
