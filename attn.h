@@ -8230,7 +8230,7 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stor
     attn_opts *o = &plan->call.opts;
     attn_tensor *const wide[] = {&o->mask, &o->bias, &o->weights, &o->scores};
     attn__check c;
-    size_t b, i, longest = 0, columns, bytes;
+    size_t b, i, longest = 0, bytes;
     int known;
     attn__check_begin(&c, ctx);
     attn__list(&c, attn__arguments, 2, NULL, each, 0);
@@ -8252,11 +8252,13 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stor
     for (b = 0; known && b < s->batch; b++)
         longest = attn__max(longest, s->lens[b]);
     plan->call.k.len = plan->call.v.len = longest;
-    attn__bind(&c, ATTN__L_Lk, columns = known ? longest : 1);
+    attn__bind(&c, ATTN__L_Lk, longest);
     for (i = 0; i < 4; i++) { /* weights and scores have no other Lk than that */
-        int counts = !known || (i < 2 && longest < wide[i]->dim && wide[i]->dim == s->room);
+        int counts = i < 2 && longest < wide[i]->dim && wide[i]->dim == s->room;
+        if (!known)
+            counts = wide[i]->data || attn__is_dry(&c); /* else it is at fault */
         if (counts && !attn__tensor_absent(wide[i]) && !attn__tensor_bad(wide[i]))
-            wide[i]->dim = attn__min(wide[i]->dim, columns);
+            wide[i]->dim = longest;
     }
     attn__list_options(&c, plan);
     plan->call.has_options = 1;
