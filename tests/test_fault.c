@@ -791,6 +791,38 @@ static size_t told(const struct function *f)
     return w.dry.scratch;
 }
 
+/* What is missing comes first, also where too many tokens leave open how many keys there are. */
+TEST(fault_of_mask_before_lens)
+{
+    begin_cache();
+    w.lens[0] = LK + 1;
+    refused(cache, 0, "attn_kv_cache_attend", ATTN_ERR_VALUE, "cache.lens", NULL);
+    w.opts.mask.data = NULL;
+    refused(cache, ONLY_CALL, "attn_kv_cache_attend", ATTN_ERR_NULL, "opts.mask", NULL);
+    check_names();
+}
+
+/* A mask may be what hides the tokens that a ring has dropped: without data nobody knows, and the scratch is told. */
+TEST(dry_run_of_masked_ring)
+{
+    static const unsigned char shown[] = {0, 0, 1, 1, 1, 1}, all[] = {1, 1, 1, 1, 1, 1};
+    size_t lens = 6, first = 2;
+    attn_kv_cache ring;
+    begin();
+    CHECK_STATUS(attn_kv_cache_over(&ring, some(1, 1, 4, D), some(1, 1, 4, D), &lens, &first), ATTN_OK);
+    w.q = some(1, 1, 1, D), w.to = some(1, 1, 1, D);
+    w.cache_at = &ring;
+    w.opts.mask = attn_bhld(shown, ATTN_BOOL, 1, 1, 1, 6);
+    CHECK_STATUS(cache(&w.ctx), ATTN_OK);
+    w.ctx.dry_run = &w.dry;
+    CHECK_STATUS(cache(&w.ctx), ATTN_OK);
+    w.opts.mask.data = NULL;
+    CHECK_STATUS(cache(&w.ctx), ATTN_OK);
+    w.opts.mask = attn_bhld(all, ATTN_BOOL, 1, 1, 1, 6);
+    CHECK_STATUS(cache(&w.ctx), ATTN_ERR_VALUE);
+    test_release();
+}
+
 /* Nothing is written, read or allocated, no task is run, and the same is said of the same call, before it and after. */
 TEST(dry_run)
 {
