@@ -1257,16 +1257,11 @@ static size_t attn__magnitude(ptrdiff_t x) /* |x|, PTRDIFF_MIN included */
     return x < 0 ? (size_t)0 - (size_t)x : (size_t)x;
 }
 
-ATTN__NOINLINE int attn__is_product_large(size_t a, size_t b)
-{
-    return b != 0 && a > (size_t)PTRDIFF_MAX / b;
-}
-
 /* *product = a b. Returns 0 if that exceeds PTRDIFF_MAX, the largest size of an object. Factors below half the bits of
    a size_t cannot overflow, so that only large ones cost a division. */
 static int attn__mul_size(size_t *product, size_t a, size_t b)
 {
-    if ((a | b) >> sizeof(size_t) * 4 != 0 && attn__is_product_large(a, b))
+    if ((a | b) >> sizeof(size_t) * 4 != 0 && b != 0 && a > (size_t)PTRDIFF_MAX / b)
         return 0;
     *product = a * b;
     return *product <= (size_t)PTRDIFF_MAX;
@@ -1327,15 +1322,10 @@ static int attn__mat_absent(const attn_mat *m)
     return !m->data && ((size_t)m->dtype | m->rows | m->cols | (size_t)m->row_stride | (size_t)m->col_stride) == 0;
 }
 
-ATTN__NOINLINE int attn__is_zero(const attn_tensor *t) /* all but the data */
-{
-    return ((size_t)t->dtype | t->batch | t->heads | t->len | t->dim | (size_t)t->batch_stride |
-            (size_t)t->head_stride | (size_t)t->len_stride | (size_t)t->dim_stride) == 0;
-}
-
 static int attn__tensor_absent(const attn_tensor *t)
 {
-    return !t->data && attn__is_zero(t);
+    return !t->data && ((size_t)t->dtype | t->batch | t->heads | t->len | t->dim | (size_t)t->batch_stride |
+                        (size_t)t->head_stride | (size_t)t->len_stride | (size_t)t->dim_stride) == 0;
 }
 
 static const attn_mat attn__bad_mat = {NULL, ATTN_F32, SIZE_MAX, SIZE_MAX, 0, 0};
@@ -1404,10 +1394,10 @@ static void attn__box_tensor(attn__box *box, const attn_tensor *t)
     ATTN__MEMCPY(box, t, sizeof *box);
 }
 
-static void attn__box_mat(attn__box *box, const attn_mat *m)
+static attn_tensor attn__as_tensor(const attn_mat *m)
 {
     const attn_tensor t = {m->data, m->dtype, 1, 1, m->rows, m->cols, 0, 0, m->row_stride, m->col_stride};
-    attn__box_tensor(box, &t);
+    return t;
 }
 
 /* The addresses that a box covers. */
@@ -1456,20 +1446,18 @@ ATTN__NOINLINE int attn__measure(const attn__box *box, attn__extent *extent)
 }
 
 /* Is it a view that does not overflow, as a bad one does? */
-static int attn__mat_fits(const attn_mat *m)
-{
-    attn__box box;
-    attn__extent extent;
-    attn__box_mat(&box, m);
-    return attn__measure(&box, &extent);
-}
-
 ATTN__INLINE int attn__tensor_fits(const attn_tensor *t)
 {
     attn__box box;
     attn__extent extent;
     attn__box_tensor(&box, t);
     return attn__measure(&box, &extent);
+}
+
+static int attn__mat_fits(const attn_mat *m)
+{
+    const attn_tensor t = attn__as_tensor(m);
+    return attn__tensor_fits(&t);
 }
 
 /* data + elements, const dropped; NULL, which an array without elements may be, stays NULL. */
@@ -1586,13 +1574,10 @@ ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, siz
 
 ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, size_t L, size_t H, size_t D)
 {
-    attn_tensor t = {(void *)(uintptr_t)data, dtype, B, H, L, D, 0, (ptrdiff_t)D, 0, 1};
-    size_t row, item;
-    if (!attn__mul_size(&row, H, D) || !attn__mul_size(&item, row, L))
-        return attn__bad_tensor;
-    t.batch_stride = (ptrdiff_t)item;
-    t.len_stride = (ptrdiff_t)row;
-    return attn__elements_fit(data, dtype, B, item) || attn__tensor_fits(&t) ? t : attn__bad_tensor;
+    const attn_tensor t = attn_bhld(data, dtype, B, L, H, D); /* heads and positions change places */
+    const attn_tensor blhd = {t.data, t.dtype,        t.batch,      t.len,         t.heads,
+                              t.dim,  t.batch_stride, t.len_stride, t.head_stride, t.dim_stride};
+    return blhd;
 }
 
 /* `count` of the heads of t, after the first ones; bad if t is. */
@@ -1668,18 +1653,16 @@ ATTN_API int attn_version(void)
 
 ATTN_API const char *attn_status_string(attn_status status)
 {
-    switch (status) {
-    case ATTN_OK: return "ok";
-    case ATTN_ERR_NULL: return "a required argument is missing, or a view that could not be made";
-    case ATTN_ERR_SHAPE: return "dimensions do not fit together";
-    case ATTN_ERR_DTYPE: return "element types do not fit together";
-    case ATTN_ERR_VALUE:
-        return "a number out of range, a full cache, misaligned data, or an instruction set this CPU lacks";
-    case ATTN_ERR_ALIAS: return "an output overlaps another argument or itself";
-    case ATTN_ERR_OVERFLOW: return "dimensions, strides or bytes overflow";
-    case ATTN_ERR_NOMEM: return "out of memory";
-    }
-    return "unknown status";
+    static const char *const attn__texts[] = {
+        "ok",
+        "a required argument is missing, or a view that could not be made",
+        "dimensions do not fit together",
+        "element types do not fit together",
+        "a number out of range, a full cache, misaligned data, or an instruction set this CPU lacks",
+        "an output overlaps another argument or itself",
+        "dimensions, strides or bytes overflow",
+        "out of memory"};
+    return (unsigned)status < sizeof attn__texts / sizeof *attn__texts ? attn__texts[status] : "unknown status";
 }
 
 /* -- NaN and infinities --
@@ -1996,21 +1979,20 @@ static int attn__role_of(const attn__check *c, const attn__view *v)
 /* Where the elements of an argument lie. */
 static void attn__find_box(attn__check *c, const attn__view *v, attn__box *box)
 {
-    attn_tensor array = {NULL, ATTN_BOOL, 1, 1, 1, 1, 0, 0, 0, 1};
+    attn_tensor t = {(void *)(uintptr_t)v->given, ATTN_BOOL, 1, 1, 1, 1, 0, 0, 0, 1}; /* an array of bytes */
     int d;
     if (v->is->role & ATTN__MAT) {
-        attn__box_mat(box, (const attn_mat *)v->given);
+        t = attn__as_tensor((const attn_mat *)v->given);
     } else if (v->is->role & ATTN__ARRAY) {
         for (d = 0; d < 4; d++)
-            if (v->is->shape[d] && !attn__mul_size(&array.dim, array.dim, attn__size_of(c, v->is->shape[d], 1)))
-                array.dim = SIZE_MAX;
-        array.data = (void *)(uintptr_t)v->given;
-        array.dtype = v->is->role & ATTN__DOUBLES ? ATTN_F64 : v->is->role & ATTN__FLOATS ? ATTN_F32 : ATTN_BOOL;
-        array.dim *= v->is->shape[3] != ATTN__L_none; /* no letters: it is there or not, and has no elements */
-        attn__box_tensor(box, &array);
+            if (v->is->shape[d] && !attn__mul_size(&t.dim, t.dim, attn__size_of(c, v->is->shape[d], 1)))
+                t.dim = SIZE_MAX;
+        t.dtype = v->is->role & ATTN__DOUBLES ? ATTN_F64 : v->is->role & ATTN__FLOATS ? ATTN_F32 : ATTN_BOOL;
+        t.dim *= v->is->shape[3] != ATTN__L_none; /* no letters: it is there or not, and has no elements */
     } else {
-        attn__box_tensor(box, (const attn_tensor *)v->given);
+        t = *(const attn_tensor *)v->given;
     }
+    attn__box_tensor(box, &t);
 }
 
 /* The scratch of a ctx is listed as an output: it must overlap nothing. */
@@ -2053,7 +2035,7 @@ static const char *attn__dtype_string(attn_dtype dtype)
 ATTN__NOINLINE void attn__blame_view(attn__check *c, const attn__view *v, attn_status status, const attn__box *box,
                                      int wide, size_t d)
 {
-    const int role = attn__role_of(c, v);
+    const int role = attn__role_of(c, v), any = role & (ATTN__ANY_FLOAT | ATTN__STORED);
     static const char *const attn__middle[] = {" items, where ", " heads, where ", " positions, where ",
                                                " dims, where ",  " rows, where ",  " columns, where "};
     if (!attn__fault(c, status, (size_t)(v - c->view), v->is->name))
@@ -2062,12 +2044,11 @@ ATTN__NOINLINE void attn__blame_view(attn__check *c, const attn__view *v, attn_s
         c->middle = !v->given               ? "is required"
                     : box->n[3] == SIZE_MAX ? "is a view that could not be made"
                                             : "data is NULL";
-    } else if (status == ATTN_ERR_DTYPE && role & (ATTN__ANY_FLOAT | ATTN__STORED)) {
-        c->middle = attn__dtype_string(box->dtype);
-        c->end_of = role & ATTN__SUM ? ", where f32 or f64 fit" : ", where a type of float fits";
     } else if (status == ATTN_ERR_DTYPE) {
         c->middle = attn__dtype_string(box->dtype);
-        c->end_of = role & ATTN__BOOL                     ? ", where bool fits"
+        c->end_of = any && role & ATTN__SUM               ? ", where f32 or f64 fit"
+                    : any                                 ? ", where a type of float fits"
+                    : role & ATTN__BOOL                   ? ", where bool fits"
                     : wide                                ? ", where f64 fits"
                     : role & (ATTN__COMPUTED | ATTN__SUM) ? ", where f32 fits"
                                                           : ", where f32, f16 or bf16 fit";
@@ -2278,15 +2259,13 @@ static void attn__check_alias(attn__check *c, const attn__view *v)
 static void attn__check_some(attn__check *c)
 {
     attn__view *v = c->view;
-    const attn_tensor *first = NULL;
     int pass, role, wide;
-    while (v + 1 < c->end && attn__role_of(c, v) & (ATTN__OUT | ATTN__LATE | ATTN__ARRAY))
+    while (v < c->end && attn__role_of(c, v) & (ATTN__OUT | ATTN__LATE | ATTN__ARRAY))
         v++;
-    if (v < c->end && attn__role_of(c, v) & (ATTN__OUT | ATTN__LATE | ATTN__ARRAY))
+    if (v == c->end)
         v = c->view;
-    if (v < c->end && !(v->is->role & ATTN__ARRAY))
-        first = (const attn_tensor *)v->given; /* or a matrix, which begins alike */
-    wide = first && first->dtype == ATTN_F64;
+    wide = v < c->end && v->given && !(v->is->role & ATTN__ARRAY) &&
+           ((const attn_tensor *)v->given)->dtype == ATTN_F64; /* or a matrix, which begins alike */
     for (pass = 0; pass < 2; pass++)
         for (v = c->checked; v < c->end; v++) {
             role = attn__role_of(c, v);
@@ -2306,15 +2285,29 @@ static void attn__check_views(attn__check *c)
             attn__check_alias(c, v);
 }
 
-/* A function without a ctx, which knows its arguments one by one, lists and checks them all at once. */
-static void attn__check_all(attn__check *c, const attn__argument *is, size_t n, const void *const *each)
+/* What else is asked of a ctx. */
+static void attn__require_ctx(attn__check *c)
 {
-    attn__check_begin(c, NULL);
-    attn__list(c, is, n, NULL, each, 0);
-    attn__check_views(c);
+    const attn_ctx *ctx = c->ctx;
+    const attn_dry_run *dry = ctx ? ctx->dry_run : NULL;
+    attn__require(c, !ctx || ctx->scratch || ctx->scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
+    attn__require(c, !dry || dry->text || dry->text_size == 0, ATTN_ERR_NULL, "ctx.dry_run.text");
+    if (ctx && !attn_isa_available(ctx->isa))
+        attn__blame(c, ATTN_ERR_VALUE, "ctx.isa", 0, attn_isa_string(ctx->isa), 0, ", which this CPU or build lacks");
 }
 
-#define ATTN__CHECK(c, is, each) attn__check_all(c, is, sizeof is / sizeof *is, each)
+/* A function that knows its arguments one by one lists and checks them all at once, and its ctx, if it has one. */
+static void attn__check_all(attn__check *c, const attn_ctx *ctx, const attn__argument *is, size_t n,
+                            const void *const *each)
+{
+    attn__check_begin(c, ctx);
+    attn__list(c, is, n, NULL, each, 0);
+    attn__list_ctx(c);
+    attn__check_views(c);
+    attn__require_ctx(c);
+}
+
+#define ATTN__CHECK(c, is, each) attn__check_all(c, NULL, is, sizeof is / sizeof *is, each)
 
 static void attn__say_fault(attn__text *t, const attn__check *c)
 {
@@ -3200,16 +3193,8 @@ static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
 
 ATTN_API const char *attn_isa_string(attn_isa isa)
 {
-    switch (isa) {
-    case ATTN_ISA_BEST: return "best";
-    case ATTN_ISA_SCALAR: return "scalar";
-    case ATTN_ISA_AVX2: return "avx2";
-    case ATTN_ISA_AVX512: return "avx512";
-    case ATTN_ISA_NEON: return "neon";
-    case ATTN_ISA_VECTOR128: return "vector128";
-    case ATTN_ISA_AVX512BF16: return "avx512bf16";
-    }
-    return "unknown";
+    static const char *const attn__names[] = {"best", "scalar", "avx2", "avx512", "neon", "vector128", "avx512bf16"};
+    return (unsigned)isa < sizeof attn__names / sizeof *attn__names ? attn__names[isa] : "unknown";
 }
 
 ATTN_API int attn_isa_available(attn_isa isa)
@@ -3592,17 +3577,6 @@ static attn_dtype attn__real(attn_dtype first_input) /* the compute type */
     return first_input == ATTN_F64 ? ATTN_F64 : ATTN_F32;
 }
 
-/* What else is asked of a ctx. */
-static void attn__require_ctx(attn__check *c)
-{
-    const attn_ctx *ctx = c->ctx;
-    const attn_dry_run *dry = ctx ? ctx->dry_run : NULL;
-    attn__require(c, !ctx || ctx->scratch || ctx->scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
-    attn__require(c, !dry || dry->text || dry->text_size == 0, ATTN_ERR_NULL, "ctx.dry_run.text");
-    if (ctx && !attn_isa_available(ctx->isa))
-        attn__blame(c, ATTN_ERR_VALUE, "ctx.isa", 0, attn_isa_string(ctx->isa), 0, ", which this CPU or build lacks");
-}
-
 /* In a dry run: tells how much scratch the call has use for, and begins to say how it would run, or says why it would
    fail. Returns 0 if no more is to be said. */
 static int attn__tell(attn__text *t, attn__check *c, const attn__kernels *kern, size_t bytes)
@@ -3629,8 +3603,7 @@ static int attn__tell(attn__text *t, attn__check *c, const attn__kernels *kern, 
 /* *m = a temporary of the compute type, if there is no fault so far. */
 static void attn__new_temporary(attn__check *c, attn_mat *m, attn_dtype first_input, size_t rows, size_t cols)
 {
-    const attn_mat packed = {NULL, attn__real(first_input), rows, cols, (ptrdiff_t)cols, 1};
-    *m = packed;
+    *m = attn_mat_of(NULL, attn__real(first_input), rows, cols);
     attn__require(c, attn__mat_fits(m), ATTN_ERR_OVERFLOW, NULL);
     if (c->status == ATTN_OK)
         attn__require(c, attn__new_elements(m), ATTN_ERR_NOMEM, NULL);
@@ -3816,28 +3789,25 @@ static int attn__gemm_part(const attn__gemm *g, size_t k, size_t depth)
 }
 
 #ifndef ATTN_NO_TRAINING
-#define ATTN__ADD_ROWS 1 /* of what is added in a buffer, ATTN__BUFFER reals each */
-
-/* out += alpha x, for reals x. Rows of reals that lie in one piece are added to where they are; others in a buffer, by
-   the same kernel, so that the bits are the same. Floats and doubles are added as doubles. */
+/* out += alpha x, for reals x. Rows of reals that lie in one piece are added to where they are; others one by one in a
+   buffer, by the same kernel, so that the bits are the same. Floats and doubles are added as doubles. */
 static void attn__add_to(const attn__kernels *kern, const attn_mat *out, const char *x, size_t ld, double alpha)
 {
     const attn__kernels *add;
-    double sum[ATTN__ADD_ROWS * ATTN__BUFFER], part[ATTN__ADD_ROWS * ATTN__BUFFER]; /* of either real type */
-    size_t r, high;
+    double sum[ATTN__BUFFER], part[ATTN__BUFFER]; /* of either real type */
+    size_t r;
     if (out->col_stride == 1 && out->dtype == kern->real) {
         kern->add(out->data, out->row_stride, x, ld, out->rows, out->cols, alpha);
         return;
     }
     ATTN_ASSERT(out->cols <= ATTN__BUFFER);
     add = attn__kernels_for(kern->isa, out->dtype == ATTN_F64 ? ATTN_F64 : kern->real);
-    for (r = 0; r < out->rows; r += high, x += high * ld * kern->size) {
+    for (r = 0; r < out->rows; r++, x += ld * kern->size) {
         void *to = attn__mat_at(out, r, 0);
-        high = attn__min(out->rows - r, ATTN__ADD_ROWS);
-        add->load(sum, ATTN__BUFFER, to, out->dtype, out->row_stride, out->col_stride, high, out->cols);
-        add->load(part, ATTN__BUFFER, x, kern->real, (ptrdiff_t)ld, 1, high, out->cols);
-        add->add(sum, ATTN__BUFFER, part, ATTN__BUFFER, high, out->cols, alpha);
-        add->store(to, out->dtype, out->row_stride, out->col_stride, sum, ATTN__BUFFER, high, out->cols, 1.0);
+        add->load(sum, ATTN__BUFFER, to, out->dtype, 0, out->col_stride, 1, out->cols);
+        add->load(part, ATTN__BUFFER, x, kern->real, 0, 1, 1, out->cols);
+        add->add(sum, ATTN__BUFFER, part, ATTN__BUFFER, 1, out->cols, alpha);
+        add->store(to, out->dtype, 0, out->col_stride, sum, ATTN__BUFFER, 1, out->cols, 1.0);
     }
 }
 #endif
@@ -4081,23 +4051,22 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
     g->worker_bytes = attn__gemm_bytes(g);
 }
 
-/* Scratch that the planned product has use for. */
+/* Scratch that the planned product has use for: 600 KiB for each worker at most. */
 static size_t attn__gemm_scratch(const attn__gemm *g)
 {
-    size_t bytes;
-    return attn__mul_size(&bytes, g->worker_bytes, g->workers) ? bytes : 0;
+    return g->worker_bytes * g->workers;
 }
 
 /* Computes what is planned. Without memory for scratch, or with too little, it makes do with the stack. */
 static void attn__gemm_run(attn__gemm *g, const attn_ctx *ctx)
 {
-    const size_t least = attn__min(g->worker_bytes, ATTN__STACK), bytes = attn__gemm_scratch(g);
+    const size_t least = attn__min(g->worker_bytes, ATTN__STACK);
     void *own = NULL;
     if (ctx && ctx->scratch) {
         g->scratch = (char *)ctx->scratch;
         g->worker_bytes = ctx->scratch_size / g->workers;
-    } else if (g->worker_bytes > ATTN__STACK && bytes > 0) {
-        g->scratch = (char *)(own = attn__allocate(bytes));
+    } else if (g->worker_bytes > ATTN__STACK) {
+        g->scratch = (char *)(own = attn__allocate(attn__gemm_scratch(g)));
     }
     if (g->worker_bytes < least || !g->scratch) {
         g->scratch = NULL;
@@ -4131,50 +4100,42 @@ static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat 
     attn__product(out, a, b, NULL, alpha, 0, attn__are_few(a, b, out->rows, NULL), NULL);
 }
 
-/* Checks out = alpha a b, or +=. `least`: the smallest legal length of a sum. */
-ATTN__NOINLINE attn_status attn__product_ready(const attn_mat *out, const attn_mat *a, const attn_mat *b, size_t least,
-                                               double alpha, int adds, const attn_ctx *ctx)
+/* Checks and computes out = alpha a b, or +=. `least`: the smallest legal length of a sum. */
+static attn_status attn__checked_product(const attn_mat *out, const attn_mat *a, const attn_mat *b, size_t least,
+                                         double alpha, int adds, const attn_ctx *ctx)
 {
     static const attn__argument attn__arguments[] = {
-        {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT | ATTN__SUM, 0, ATTN__SHAPE2(M, N)}, /* of a sum */
-        {"out", ATTN__MAT | ATTN__OUT, 0, ATTN__SHAPE2(M, N)},
+        {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT | ATTN__SUM, 0, ATTN__SHAPE2(M, N)},
         {"a", ATTN__MAT, 0, ATTN__SHAPE2(M, K)},
         {"b", ATTN__MAT, 0, ATTN__SHAPE2(K, N)}};
     const void *const each[] = {out, a, b};
     attn__text t;
     attn__gemm g;
     attn__check c;
+    int few;
     attn__check_begin(&c, ctx);
-    c.ignored = adds ? 0 : ATTN__SUM;
-    attn__list(&c, attn__arguments + !adds, 1, NULL, each, 0);
-    attn__list(&c, attn__arguments + 2, 2, NULL, each + 1, 0);
+    c.ignored = adds ? 0 : ATTN__SUM | ATTN__ANY_FLOAT;
+    attn__list(&c, attn__arguments, 3, NULL, each, 0);
     attn__list_ctx(&c);
     attn__check_views(&c);
     attn__require(&c, !adds || out->dtype == ATTN_F64 || out->dtype == attn__real(a->dtype), ATTN_ERR_DTYPE, "out");
     attn__require(&c, a->cols >= least, ATTN_ERR_SHAPE, "a");
     attn__require(&c, attn__is_factor(alpha, a->dtype), ATTN_ERR_VALUE, "alpha");
     attn__require_ctx(&c);
+    few = c.status == ATTN_OK && attn__are_few(a, b, out->rows, ctx);
     if (attn__is_dry(&c)) {
         g.kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
-        g.few = c.status == ATTN_OK && attn__are_few(a, b, out->rows, ctx);
         g.workers = g.worker_bytes = 0;
         if (c.status == ATTN_OK && out->rows > 0 && out->cols > 0)
-            attn__gemm_plan(&g, out, a, b, NULL, alpha, g.few, ctx);
+            attn__gemm_plan(&g, out, a, b, NULL, alpha, few, ctx);
         if (attn__tell(&t, &c, g.kern, attn__gemm_scratch(&g))) {
-            attn__say(&t, g.few ? "few rows: terms of dot products lie on lanes\n" : "many rows: in blocks\n");
+            attn__say(&t, few ? "few rows: terms of dot products lie on lanes\n" : "many rows: in blocks\n");
             attn__say_number(&t, "", g.workers, g.workers == 1 ? " task\n" : " tasks\n");
         }
+    } else if (c.status == ATTN_OK) {
+        attn__product(out, a, b, NULL, alpha, adds, few, ctx);
     }
     return attn__check_end(&c);
-}
-
-static attn_status attn__checked_product(const attn_mat *out, const attn_mat *a, const attn_mat *b, size_t least,
-                                         double alpha, int adds, const attn_ctx *ctx)
-{
-    attn_status status = attn__product_ready(out, a, b, least, alpha, adds, ctx);
-    if (status == ATTN_OK && !(ctx && ctx->dry_run))
-        attn__product(out, a, b, NULL, alpha, adds, attn__are_few(a, b, out->rows, ctx), ctx);
-    return status;
 }
 
 ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
@@ -4278,20 +4239,19 @@ static void attn__normalize(const attn_mat *unit, const attn_mat *m)
         double largest, sum = 0, length, x;
         uint64_t top = 0, bits;
         for (d = 0; d < m->cols; d++) {
-            bits = attn__bits(attn__get_element(attn__mat_at(m, i, d), m->dtype)) & UINT64_MAX >> 1;
+            bits = attn__bits(attn__mat_get(m, i, d)) & UINT64_MAX >> 1;
             top = bits > top ? bits : top;
         }
         if (top == 0)
             continue;
         largest = attn__from_bits(top);
         for (d = 0; d < m->cols; d++) {
-            x = attn__divide(attn__get_element(attn__mat_at(m, i, d), m->dtype), largest);
+            x = attn__divide(attn__mat_get(m, i, d), largest);
             sum += x * x;
         }
         length = attn__sqrt(sum);
         for (d = 0; d < m->cols; d++)
-            attn__mat_set(unit, i, d,
-                          attn__divide(attn__get_element(attn__mat_at(m, i, d), m->dtype), largest) / length);
+            attn__mat_set(unit, i, d, attn__divide(attn__mat_get(m, i, d), largest) / length);
     }
 }
 
@@ -4331,8 +4291,7 @@ typedef struct attn__softmax_run {
     const attn__kernels *kern;
     size_t rows;   /* that a worker takes at a time */
     int power;     /* 0: softmax; else the one with zeros */
-    char *buffers; /* of a chunk of doubles, for each worker; NULL where none is needed, */
-    int on_stack;  /* or they are on the stack */
+    char *buffers; /* of a chunk of doubles, for each worker, if one is needed; NULL: on the stack */
 } attn__softmax_run;
 
 /* A chunk of a row as packed reals: where it lies if it can, else in the buffer. */
@@ -4408,10 +4367,10 @@ ATTN__NOINLINE void attn__softmax_on_stack(attn__share *share)
 static void attn__softmax_worker(attn__share *share)
 {
     const attn__softmax_run *run = (const attn__softmax_run *)share->arg;
-    if (run->on_stack)
-        attn__softmax_on_stack(share);
+    if (run->buffers)
+        attn__softmax_work(share, run->buffers + share->index * ATTN__CHUNK * sizeof(double));
     else
-        attn__softmax_work(share, run->buffers ? run->buffers + share->index * ATTN__CHUNK * sizeof(double) : NULL);
+        attn__softmax_on_stack(share);
 }
 
 /* The scratch that a softmax has use for: if it must convert. */
@@ -4424,15 +4383,13 @@ static size_t attn__softmax_bytes(const attn_mat *out, const attn_mat *in, const
 
 static void attn__softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx)
 {
-    attn__softmax_run run = {*out, *in, attn__ctx_kernels(ctx, attn__real(in->dtype)), 0, power, NULL, 0};
-    size_t bytes = attn__softmax_bytes(out, in, ctx);
+    attn__softmax_run run = {*out, *in, attn__ctx_kernels(ctx, attn__real(in->dtype)), 0, power, NULL};
     if (out->rows == 0 || out->cols == 0)
         return;
     ATTN_ASSERT(run.kern);
     run.rows = attn__max(1, ATTN__SOFTMAX_ELEMENTS / out->cols);
-    if (bytes > 0 && ctx && ctx->scratch && ctx->scratch_size >= bytes)
+    if (ctx && ctx->scratch && ctx->scratch_size >= attn__softmax_bytes(out, in, ctx))
         run.buffers = attn__align(ctx->scratch);
-    run.on_stack = bytes > 0 && !run.buffers;
     attn__spread(ctx, ATTN__WORKERS, attn__blocks(out->rows, run.rows), attn__softmax_worker, &run);
 }
 
@@ -4445,11 +4402,7 @@ static attn_status attn__checked_softmax(const attn_mat *out, const attn_mat *in
     const void *const each[] = {out, in};
     attn__text t;
     attn__check c;
-    attn__check_begin(&c, ctx);
-    attn__list(&c, attn__arguments, 2, NULL, each, 0);
-    attn__list_ctx(&c);
-    attn__check_views(&c);
-    attn__require_ctx(&c);
+    attn__check_all(&c, ctx, attn__arguments, 2, each);
     if (attn__is_dry(&c))
         attn__tell(&t, &c, attn__ctx_kernels(ctx, attn__real(in->dtype)), attn__softmax_bytes(out, in, ctx));
     else if (c.status == ATTN_OK)
@@ -4602,7 +4555,7 @@ ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size
     attn_mat part;
     size_t h, cols = 0;
     attn__check c;
-    attn__check_all(&c, attn__arguments, 1, each);
+    attn__check_all(&c, NULL, attn__arguments, 1, each);
     attn__require(&c, heads || count == 0, ATTN_ERR_NULL, NULL);
     for (h = 0; heads && h < count; cols += heads[h++].cols) { /* one by one: there may be more than a list takes */
         each[1] = &heads[h];
@@ -4626,7 +4579,7 @@ ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in
     const void *const each[] = {&in};
     size_t h;
     attn__check c;
-    attn__check_all(&c, &attn__in, 1, each);
+    attn__check_all(&c, NULL, &attn__in, 1, each);
     attn__require(&c, heads || count == 0, ATTN_ERR_NULL, NULL);
     attn__require(&c, count > 0 && in.cols % count == 0, ATTN_ERR_SHAPE, NULL);
     for (h = 0; h < count && c.status == ATTN_OK; h++)
@@ -4643,25 +4596,24 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
         ATTN__INPUT(Lk, D),                                                                        /* k */
         ATTN__INPUT(Lk, Dv)};                                                                      /* v */
     const void *const each[] = {&out, &weights, &q, &k, &v};
-    attn_mat s = weights, own = ATTN__ZERO, kt = attn_mat_t(k); /* s is Lq x Lk: scores, then weights */
+    attn_mat s = weights, kt = attn_mat_t(k); /* s is Lq x Lk: scores, then weights; */
+    int own = attn__mat_absent(&weights) || weights.dtype != attn__real(q.dtype); /* a temporary */
     double alpha = attn__scale(scale, q.cols);
-    int own_needed = attn__mat_absent(&weights) || weights.dtype != attn__real(q.dtype);
     attn__check c;
     ATTN__CHECK(&c, attn__arguments, each);
     attn__require(&c, q.cols > 0, ATTN_ERR_SHAPE, NULL);
     attn__require(&c, attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE, NULL);
-    if (own_needed) {
-        attn__new_temporary(&c, &own, q.dtype, q.rows, k.rows);
-        s = own;
-    }
+    if (own)
+        attn__new_temporary(&c, &s, q.dtype, q.rows, k.rows);
     if (c.status == ATTN_OK) {
         attn__matmul(&s, &q, &kt, alpha);
         attn__softmax(&s, &s, 0, NULL);
         attn__matmul(&out, &s, &v, 1.0);
-        if (own_needed)
+        if (own)
             attn__copy(&weights, &s); /* of which absent ones have no elements */
     }
-    attn_mat_free(&own);
+    if (own)
+        attn_mat_free(&s);
     return c.status;
 }
 
@@ -8702,7 +8654,7 @@ ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
     const void *const each[] = {&out};
     size_t row, col;
     attn__check c;
-    attn__check_all(&c, &attn__out, 1, each);
+    attn__check_all(&c, NULL, &attn__out, 1, each);
     for (col = 0; col < out.cols && out.rows > 0 && c.status == ATTN_OK; col++) {
         double frequency = attn__frequency(10000.0, col / 2, out.cols);
         for (row = 0; row < out.rows; row++) {
