@@ -986,7 +986,6 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 /* ==== 1. compiler, configuration, checked sizes ================================================================== */
 
 #include <float.h>
-#include <stdint.h>
 
 /* ATTN_NO_STDLIB does without <string.h>: only these three functions, to which compilers emit calls anyway. The builtin
    forms agree with whatever <string.h> a C++ program may include besides. */
@@ -1046,17 +1045,14 @@ extern void *memset(void *to, int byte, size_t size);
 
 #if defined(ATTN_MALLOC) != defined(ATTN_FREE)
 #error "attn.h: define both ATTN_MALLOC and ATTN_FREE, or neither"
-#elif defined(ATTN_MALLOC)
-#define ATTN__MALLOC(size) ATTN_MALLOC(size)
-#define ATTN__FREE(p) ATTN_FREE(p)
-#elif defined(ATTN_NO_STDLIB)
-#define ATTN__MALLOC(size) ((void)(size), (void *)0)
-#define ATTN__FREE(p) ((void)(p))
+#elif !defined(ATTN_MALLOC) && defined(ATTN_NO_STDLIB)
+#define ATTN_MALLOC(size) ((void)(size), (void *)0)
+#define ATTN_FREE(p) ((void)(p))
 #define ATTN__NO_MALLOC 1
-#else
+#elif !defined(ATTN_MALLOC)
 #include <stdlib.h>
-#define ATTN__MALLOC(size) malloc(size)
-#define ATTN__FREE(p) free(p)
+#define ATTN_MALLOC(size) malloc(size)
+#define ATTN_FREE(p) free(p)
 #endif
 
 #ifndef ATTN__NO_MALLOC
@@ -1068,12 +1064,10 @@ extern void *memset(void *to, int byte, size_t size);
 #endif
 
 /* The name under which this file includes itself, once for each variant of the kernels (section 9). */
-#if defined(ATTN_HEADER)
-#define ATTN__SELF ATTN_HEADER
-#elif defined(__FILE_NAME__)
-#define ATTN__SELF __FILE_NAME__
-#else
-#define ATTN__SELF "attn.h"
+#if !defined(ATTN_HEADER) && defined(__FILE_NAME__)
+#define ATTN_HEADER __FILE_NAME__
+#elif !defined(ATTN_HEADER)
+#define ATTN_HEADER "attn.h"
 #endif
 
 /* The variants of the kernels that this compiler can build. The program chooses among them when it runs (section 4). */
@@ -1104,10 +1098,10 @@ extern void *memset(void *to, int byte, size_t size);
 #define ATTN__REGISTERS128 1
 #endif
 
-#if defined(ATTN__X86)
 #if defined(_MSC_VER)
 #include <intrin.h>
 #endif
+#if defined(ATTN__X86)
 #include <immintrin.h>
 #elif defined(ATTN__ARM)
 #include <arm_neon.h>
@@ -1156,14 +1150,19 @@ extern void *memset(void *to, int byte, size_t size);
 #define ATTN__INLINE static inline __attribute__((always_inline))
 #define ATTN__NOINLINE static __attribute__((noinline))
 #define ATTN__TARGET_ATTRIBUTE(features) __attribute__((target(features)))
-#elif defined(_MSC_VER)
+#define ATTN__PIN_POINTER(p) __asm__("" : "+r"(p))
+#define ATTN__PREFETCH(p, caches) __builtin_prefetch(p, 0, caches) /* 3: into the first cache; 2: the second */
+#else
+#if defined(_MSC_VER)
 #define ATTN__INLINE static __forceinline
 #define ATTN__NOINLINE static __declspec(noinline)
-#define ATTN__TARGET_ATTRIBUTE(features)
 #else
 #define ATTN__INLINE static
 #define ATTN__NOINLINE static
+#endif
 #define ATTN__TARGET_ATTRIBUTE(features)
+#define ATTN__PIN_POINTER(p) ((void)0)
+#define ATTN__PREFETCH(p, caches) ((void)(p))
 #endif
 
 /* gcc, which before 12 makes vectors of loops at -O3 alone, makes them of this function's. */
@@ -1181,7 +1180,6 @@ extern void *memset(void *to, int byte, size_t size);
 #define ATTN__ATOMIC_TAKE(p, old)                                                                                      \
     __atomic_compare_exchange_n(p, &(old), (old) + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 #elif defined(_MSC_VER) && defined(_WIN64)
-#include <intrin.h>
 #define ATTN__ATOMIC_ADD1(p) ((size_t)_InterlockedExchangeAdd64((volatile __int64 *)(p), 1))
 #define ATTN__ATOMIC_LOAD(p) ((size_t)_InterlockedOr64((volatile __int64 *)(p), 0))
 #define ATTN__ATOMIC_TAKE(p, old)                                                                                      \
@@ -1200,7 +1198,7 @@ extern "C" {
 ATTN__NOINLINE void *attn__allocate(size_t size)
 {
     int saved = ATTN__ERRNO;
-    void *p = ATTN__MALLOC(size);
+    void *p = ATTN_MALLOC(size);
     ATTN__ERRNO_KEEP(saved);
     return p;
 }
@@ -1211,7 +1209,7 @@ ATTN__NOINLINE void attn__release(void *p)
     if (!p)
         return;
     saved = ATTN__ERRNO;
-    ATTN__FREE(p);
+    ATTN_FREE(p);
     ATTN__ERRNO_KEEP(saved);
 }
 
@@ -1343,13 +1341,8 @@ static int attn__tensor_bad(const attn_tensor *t)
 
 static size_t attn__size(attn_dtype dtype) /* bytes of an element; 1 for an unknown dtype */
 {
-    switch (dtype) {
-    case ATTN_F32: return 4;
-    case ATTN_F64: return 8;
-    case ATTN_F16:
-    case ATTN_BF16: return 2;
-    default: return 1;
-    }
+    static const unsigned char attn__sizes[] = {4, 8, 2, 2, 1, 1};
+    return (unsigned)dtype < sizeof attn__sizes ? attn__sizes[dtype] : 1;
 }
 
 static size_t attn__row_bytes(attn_dtype dtype, size_t n) /* of n elements side by side */
@@ -1379,6 +1372,11 @@ static int attn__is_aligned(const void *array, size_t size) /* an array of eleme
 static int attn__is_float(attn_dtype dtype)
 {
     return dtype == ATTN_F32 || dtype == ATTN_F64 || dtype == ATTN_F16 || dtype == ATTN_BF16;
+}
+
+static attn_dtype attn__real(attn_dtype first_input) /* the compute type */
+{
+    return first_input == ATTN_F64 ? ATTN_F64 : ATTN_F32;
 }
 
 /* One kind of view for all that is asked about memory: a matrix (1 x 1 x rows x cols), a tensor, or an array. */
@@ -1484,6 +1482,15 @@ ATTN__NOINLINE void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, s
                         (ptrdiff_t)d * t->dim_stride);
 }
 
+/* Rows first .. first + count - 1 of a head, from column d on; all of that is there. */
+ATTN__NOINLINE attn_mat attn__head_part(const attn_tensor *t, size_t b, size_t h, size_t first, size_t count, size_t d)
+{
+    attn_mat m = {t->data, t->dtype, count, t->dim - d, t->len_stride, t->dim_stride};
+    if (count > 0 && t->dim > d)
+        m.data = attn__tensor_at(t, b, h, first, d);
+    return m;
+}
+
 /* Bytes from row to row. That of one row, or of pages that have one each, may be anything. */
 static ptrdiff_t attn__step(const attn_tensor *t)
 {
@@ -1539,12 +1546,8 @@ ATTN_API attn_mat attn_mat_t(attn_mat m)
 
 ATTN_API attn_mat attn_mat_rows(attn_mat m, size_t first, size_t count)
 {
-    if (!attn__mat_fits(&m) || first > m.rows || count > m.rows - first)
-        return attn__bad_mat;
-    if (count > 0 && m.cols > 0)
-        m.data = attn__mat_at(&m, first, 0);
-    m.rows = count;
-    return m;
+    const attn_tensor t = attn_tensor_slice(attn__as_tensor(&m), first, count);
+    return attn__tensor_bad(&t) ? attn__bad_mat : attn__head_part(&t, 0, 0, 0, count, 0);
 }
 
 ATTN_API attn_mat attn_mat_cols(attn_mat m, size_t first, size_t count)
@@ -1628,15 +1631,6 @@ ATTN_API attn_tensor attn_heads(attn_mat m, size_t heads)
     D = m.cols / heads;
     return attn_tensor_of(m.data, m.dtype, 1, heads, m.rows, D, 0, heads > 1 ? (ptrdiff_t)D * m.col_stride : 0,
                           m.row_stride, m.col_stride);
-}
-
-/* Rows first .. first + count - 1 of a head, from column d on; all of that is there. */
-ATTN__NOINLINE attn_mat attn__head_part(const attn_tensor *t, size_t b, size_t h, size_t first, size_t count, size_t d)
-{
-    attn_mat m = {t->data, t->dtype, count, t->dim - d, t->len_stride, t->dim_stride};
-    if (count > 0 && t->dim > d)
-        m.data = attn__tensor_at(t, b, h, first, d);
-    return m;
 }
 
 ATTN_API attn_mat attn_head(attn_tensor t, size_t b, size_t h)
@@ -2981,9 +2975,7 @@ typedef struct attn__kernels {
 static void attn__cpuid(uint32_t leaf, uint32_t part, uint32_t r[4]) /* eax, ebx, ecx, edx */
 {
 #if defined(_MSC_VER)
-    int regs[4];
-    __cpuidex(regs, (int)leaf, (int)part);
-    ATTN__MEMCPY(r, regs, 16);
+    __cpuidex((int *)r, (int)leaf, (int)part);
 #else
     __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(part));
 #endif
@@ -2994,9 +2986,8 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
 #if defined(_MSC_VER)
     return (uint32_t)_xgetbv(0);
 #else
-    uint32_t low, high;
-    __asm__ volatile(".byte 0x0f, 0x01, 0xd0" : "=a"(low), "=d"(high) : "c"(0)); /* xgetbv, for old assemblers too */
-    (void)high;
+    uint32_t low;
+    __asm__ volatile(".byte 0x0f, 0x01, 0xd0" : "=a"(low) : "c"(0) : "edx"); /* xgetbv, for old assemblers too */
     return low;
 #endif
 }
@@ -3025,10 +3016,8 @@ static unsigned attn__detect(void)
     maker = r[2];
     attn__cpuid(1, 0, r);
     signature = r[0];
-#ifdef ATTN__VECTOR128
     if (r[3] & 1u << 26) /* SSE2 */
         isas |= 1u << ATTN_ISA_VECTOR128;
-#endif
     if (leaves < 7 || (r[2] & basics) != basics)
         return isas;
     saved = attn__xgetbv();
@@ -3051,10 +3040,6 @@ static unsigned attn__detect(void)
     return isas;
 }
 
-#endif
-
-#if defined(ATTN__X86)
-
 static unsigned attn__isas(void) /* a bit for each instruction set at hand; looked up once */
 {
     static unsigned attn__found;
@@ -3074,23 +3059,15 @@ static unsigned attn__isas(void) /* a bit for each instruction set at hand; look
 
 #else
 
-static unsigned attn__isas(void)
-{
-#if defined(ATTN__ARM)
-    return 1u << ATTN_ISA_SCALAR | 1u << ATTN_ISA_NEON;
-#elif defined(ATTN__VECTOR128)
-    return 1u << ATTN_ISA_SCALAR | 1u << ATTN_ISA_VECTOR128;
-#else
-    return 1u << ATTN_ISA_SCALAR;
-#endif
-}
-
-#endif
-
-#if !defined(ATTN__X86)
 #define ATTN__FAR_STREAMS 0u
 #define ATTN__FETCHES_FEW 0u
 #define ATTN__PAIRS_BEST 0u
+
+static unsigned attn__isas(void) /* every CPU has all that this build has */
+{
+    return ~0u;
+}
+
 #endif
 
 /* -- the passes of section 9, and the way to their tables --
@@ -3104,14 +3081,6 @@ static unsigned attn__isas(void)
 #define ATTN__PASS_NEON 4
 #define ATTN__PASS_VECTOR128 5
 #define ATTN__PASS_AVX512BF16 6
-
-#if defined(__GNUC__) || defined(__clang__)
-#define ATTN__PIN_POINTER(p) __asm__("" : "+r"(p))
-#define ATTN__PREFETCH(p, caches) __builtin_prefetch(p, 0, caches) /* 3: into the first cache; 2: the second */
-#else
-#define ATTN__PIN_POINTER(p) ((void)0)
-#define ATTN__PREFETCH(p, caches) ((void)(p))
-#endif
 
 ATTN__INLINE void attn__prefetch_row(const char *row, size_t bytes)
 {
@@ -3128,8 +3097,7 @@ static void attn__are_reals(void *x, size_t rows, size_t cols) /* terms already 
 #define ATTN__BUFFER 64 /* load and store transpose through so many reals of each row at a time, on the stack */
 
 #define ATTN__PASS ATTN__PASS_SCALAR
-#include ATTN__SELF
-#undef ATTN__PASS
+#include ATTN_HEADER
 
 #ifndef ATTN__PASSED
 /* clang-format off */
@@ -3139,27 +3107,22 @@ static void attn__are_reals(void *x, size_t rows, size_t cols) /* terms already 
 
 #if defined(ATTN__X86)
 #define ATTN__PASS ATTN__PASS_AVX2
-#include ATTN__SELF
-#undef ATTN__PASS
+#include ATTN_HEADER
 #ifndef ATTN_NO_AVX512
 #define ATTN__PASS ATTN__PASS_AVX512
-#include ATTN__SELF
-#undef ATTN__PASS
+#include ATTN_HEADER
 #endif
 #ifdef ATTN__AVX512BF16
 #define ATTN__PASS ATTN__PASS_AVX512BF16
-#include ATTN__SELF
-#undef ATTN__PASS
+#include ATTN_HEADER
 #endif
 #elif defined(ATTN__ARM)
 #define ATTN__PASS ATTN__PASS_NEON
-#include ATTN__SELF
-#undef ATTN__PASS
+#include ATTN_HEADER
 #endif
 #if defined(ATTN__VECTOR128)
 #define ATTN__PASS ATTN__PASS_VECTOR128
-#include ATTN__SELF
-#undef ATTN__PASS
+#include ATTN_HEADER
 #endif
 
 /* The table for an instruction set and a real type (F32 or F64), or NULL where this build or this CPU has none. What is
@@ -3220,7 +3183,6 @@ static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype re
 /* The table for products of elements of type a by elements of type b, of which so many (0: all) stay together. */
 static const attn__kernels *attn__ctx_products(const attn_ctx *ctx, attn_dtype a, attn_dtype b, size_t together)
 {
-    attn_dtype real = a == ATTN_F64 ? ATTN_F64 : ATTN_F32;
 #ifdef ATTN__AVX512BF16
     const attn__kernels *pairs = &attn__kernels_avx512bf16;
     attn_isa isa = ctx ? ctx->isa : ATTN_ISA_BEST;
@@ -3231,19 +3193,18 @@ static const attn__kernels *attn__ctx_products(const attn_ctx *ctx, attn_dtype a
 #else
     (void)b, (void)together;
 #endif
-    return attn__ctx_kernels(ctx, real);
+    return attn__ctx_kernels(ctx, attn__real(a));
 }
 
 /* Why a call that asks for pairs, or has a tensor of BF16 on a CPU that is faster with them, has none; else "". */
 static const char *attn__why_no_pairs(const attn__kernels *kern, const attn_ctx *ctx, attn_dtype q, attn_dtype k,
                                       attn_dtype v, size_t together)
 {
-    int all = q == ATTN_BF16 && k == ATTN_BF16 && v == ATTN_BF16;
-    int some = q == ATTN_BF16 || k == ATTN_BF16 || v == ATTN_BF16;
-    int best = ctx->isa == ATTN_ISA_BEST && attn__isas() & ATTN__PAIRS_BEST && some;
+    int some = (q == ATTN_BF16) + (k == ATTN_BF16) + (v == ATTN_BF16);
+    int best = ctx->isa == ATTN_ISA_BEST && attn__isas() & ATTN__PAIRS_BEST && some > 0;
     if (kern->term > 1 || !(ctx->isa == ATTN_ISA_AVX512BF16 || best))
         return "";
-    if (!all)
+    if (some < 3)
         return "no products of BF16, because not all of q, k and v are BF16\n";
     return together % 2 > 0 ? "no products of BF16, because kv_len of the lists is odd\n"
                             : "no products of BF16, because these are gradients\n";
@@ -3341,15 +3302,9 @@ typedef CONDITION_VARIABLE attn__condition;
 #define ATTN__CONDITION_WAIT(c, m) ((void)SleepConditionVariableSRW(c, m, INFINITE, 0))
 #define ATTN__CONDITION_WAKE(c) WakeAllConditionVariable(c)
 #define ATTN__THREAD_START(t, arg) ((*(t) = CreateThread(NULL, 0, attn__pool_thread, arg, 0, NULL)) != NULL)
-#define ATTN__THREAD_JOIN(t) attn__thread_join(t)
+#define ATTN__THREAD_JOIN(t) (WaitForSingleObject(t, INFINITE), (void)CloseHandle(t))
 #define ATTN__YIELD() ((void)SwitchToThread())
 #define ATTN__THREAD_MAIN(name) static DWORD WINAPI name(LPVOID arg)
-
-static void attn__thread_join(attn__thread thread)
-{
-    WaitForSingleObject(thread, INFINITE);
-    CloseHandle(thread);
-}
 #else
 typedef pthread_t attn__thread;
 typedef pthread_mutex_t attn__mutex;
@@ -3400,11 +3355,11 @@ typedef struct attn__pool {
     attn__condition wake, done; /* there is a run, or an end; its last task has returned */
     void (*task)(void *arg, size_t index);
     void *arg;
-    size_t next, count;  /* the next task to take, of how many */
+    size_t next, count;  /* the next task to take, of how many: 0, if nobody has the pool */
     size_t running;      /* tasks taken and not done */
     size_t threads;      /* started */
     size_t begun, ended; /* hints: they change with wake and done */
-    int busy, stop;
+    int stop;
     attn__thread thread[1]; /* as many as there are */
 } attn__pool;
 
@@ -3471,9 +3426,8 @@ static void attn__pool_run(void *user, size_t count, void (*task)(void *arg, siz
     size_t index;
     int saved = ATTN__ERRNO, mine;
     ATTN__MUTEX_LOCK(&pool->lock);
-    mine = !pool->busy;
+    mine = pool->count == 0;
     if (mine) {
-        pool->busy = 1;
         pool->task = task;
         pool->arg = arg;
         pool->next = 0;
@@ -3485,7 +3439,6 @@ static void attn__pool_run(void *user, size_t count, void (*task)(void *arg, siz
         while (pool->running > 0)
             ATTN__CONDITION_WAIT(&pool->done, &pool->lock);
         pool->next = pool->count = 0;
-        pool->busy = 0;
     }
     ATTN__MUTEX_UNLOCK(&pool->lock);
     for (index = 0; !mine && index < count; index++) /* somebody else has the pool: alone, then */
@@ -3499,8 +3452,8 @@ static void attn__pool_end(attn__pool *pool)
     pool->stop = 1;
     attn__pool_wake(&pool->wake, &pool->begun);
     ATTN__MUTEX_UNLOCK(&pool->lock);
-    while (pool->threads > 0)
-        ATTN__THREAD_JOIN(pool->thread[--pool->threads]);
+    for (; pool->threads > 0; pool->threads--)
+        ATTN__THREAD_JOIN(pool->thread[pool->threads - 1]);
     ATTN__CONDITION_FREE(&pool->done);
     ATTN__CONDITION_FREE(&pool->wake);
     ATTN__MUTEX_FREE(&pool->lock);
@@ -3571,11 +3524,6 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
 #endif /* ATTN_THREADS */
 
 /* ==== 5. steps =================================================================================================== */
-
-static attn_dtype attn__real(attn_dtype first_input) /* the compute type */
-{
-    return first_input == ATTN_F64 ? ATTN_F64 : ATTN_F32;
-}
 
 /* In a dry run: tells how much scratch the call has use for, and begins to say how it would run, or says why it would
    fail. Returns 0 if no more is to be said. */
@@ -3727,15 +3675,11 @@ typedef struct attn__gemm_block {
 } attn__gemm_block;
 
 /* Begins a block in rows r0 .. of out; its columns are chosen later. */
-static void attn__gemm_begin(const attn__gemm *g, attn__gemm_block *block, size_t r0, char *scratch)
+static attn__gemm_block attn__gemm_begin(const attn__gemm *g, size_t r0, char *scratch)
 {
-    block->r0 = r0;
-    block->rows = attn__min(g->mc, g->out.rows - r0);
-    block->lanes = scratch;
-    block->sums = scratch + g->sums_at;
-    block->b = scratch + g->b_at;
-    block->a = scratch + g->a_at;
-    block->lda = g->lda;
+    char *sums = scratch + g->sums_at, *b = scratch + g->b_at, *a = scratch + g->a_at;
+    const attn__gemm_block block = {r0, attn__min(g->mc, g->out.rows - r0), 0, 0, 0, 0, 0, scratch, sums, b, a, g->lda};
+    return block;
 }
 
 /* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. Here and
@@ -3827,10 +3771,9 @@ static void attn__gemm_store(const attn__gemm *g, const attn_mat *to, const char
 static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char *scratch)
 {
     const attn__kernels *kern = g->kern;
-    attn__gemm_block block;
+    attn__gemm_block block = attn__gemm_begin(g, r0, scratch);
     int parts = g->terms > g->kc || g->bias.data; /* of which sums are made: their two chains lie in two tiles */
     size_t k, c, r, depth, tiles = kern->rows * (parts ? 2 : 1);
-    attn__gemm_begin(g, &block, r0, scratch);
     block.c0 = c0;
     block.cols = attn__min(g->nc, g->out.cols - c0);
     block.padded = attn__whole(block.cols, kern->lanes);
@@ -3932,8 +3875,7 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t r0, size_t c0, size_
 {
     const size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size;
     size_t apart = g->far_rows ? (end - c0) / ATTN__GEMM_FAR_STREAMS : 0, in_streams, done;
-    attn__gemm_block few;
-    attn__gemm_begin(g, &few, r0, scratch);
+    attn__gemm_block few = attn__gemm_begin(g, r0, scratch);
     if (!g->copies_a) {
         few.a = (char *)attn__mat_at(&g->a, r0, 0);
         few.lda = (size_t)g->a.row_stride / g->kern->term;
@@ -13025,10 +12967,11 @@ static const attn__kernels ATTN__NAME(kernels) = {
 /* Once more, in double. */
 #if ATTN__REAL_F64 || ATTN__PAIRS
 #undef ATTN__REAL_F64
+#undef ATTN__PASS
 #else
 #undef ATTN__REAL_F64
 #define ATTN__REAL_F64 1
-#include ATTN__SELF
+#include ATTN_HEADER
 #endif
 
 #endif /* ATTN__PASS */
