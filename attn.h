@@ -1392,10 +1392,10 @@ static void attn__box_tensor(attn__box *box, const attn_tensor *t)
     ATTN__MEMCPY(box, t, sizeof *box);
 }
 
-static attn_tensor attn__as_tensor(const attn_mat *m)
+static void attn__box_mat(attn__box *box, const attn_mat *m)
 {
     const attn_tensor t = {m->data, m->dtype, 1, 1, m->rows, m->cols, 0, 0, m->row_stride, m->col_stride};
-    return t;
+    attn__box_tensor(box, &t);
 }
 
 /* The addresses that a box covers. */
@@ -1454,8 +1454,10 @@ ATTN__INLINE int attn__tensor_fits(const attn_tensor *t)
 
 static int attn__mat_fits(const attn_mat *m)
 {
-    const attn_tensor t = attn__as_tensor(m);
-    return attn__tensor_fits(&t);
+    attn__box box;
+    attn__extent extent;
+    attn__box_mat(&box, m);
+    return attn__measure(&box, &extent);
 }
 
 /* data + elements, const dropped; NULL, which an array without elements may be, stays NULL. */
@@ -1546,8 +1548,12 @@ ATTN_API attn_mat attn_mat_t(attn_mat m)
 
 ATTN_API attn_mat attn_mat_rows(attn_mat m, size_t first, size_t count)
 {
-    const attn_tensor t = attn_tensor_slice(attn__as_tensor(&m), first, count);
-    return attn__tensor_bad(&t) ? attn__bad_mat : attn__head_part(&t, 0, 0, 0, count, 0);
+    if (!attn__mat_fits(&m) || first > m.rows || count > m.rows - first)
+        return attn__bad_mat;
+    if (count > 0 && m.cols > 0)
+        m.data = attn__mat_at(&m, first, 0);
+    m.rows = count;
+    return m;
 }
 
 ATTN_API attn_mat attn_mat_cols(attn_mat m, size_t first, size_t count)
@@ -1973,20 +1979,21 @@ static int attn__role_of(const attn__check *c, const attn__view *v)
 /* Where the elements of an argument lie. */
 static void attn__find_box(attn__check *c, const attn__view *v, attn__box *box)
 {
-    attn_tensor t = {(void *)(uintptr_t)v->given, ATTN_BOOL, 1, 1, 1, 1, 0, 0, 0, 1}; /* an array of bytes */
+    attn_tensor array = {NULL, ATTN_BOOL, 1, 1, 1, 1, 0, 0, 0, 1};
     int d;
     if (v->is->role & ATTN__MAT) {
-        t = attn__as_tensor((const attn_mat *)v->given);
+        attn__box_mat(box, (const attn_mat *)v->given);
     } else if (v->is->role & ATTN__ARRAY) {
         for (d = 0; d < 4; d++)
-            if (v->is->shape[d] && !attn__mul_size(&t.dim, t.dim, attn__size_of(c, v->is->shape[d], 1)))
-                t.dim = SIZE_MAX;
-        t.dtype = v->is->role & ATTN__DOUBLES ? ATTN_F64 : v->is->role & ATTN__FLOATS ? ATTN_F32 : ATTN_BOOL;
-        t.dim *= v->is->shape[3] != ATTN__L_none; /* no letters: it is there or not, and has no elements */
+            if (v->is->shape[d] && !attn__mul_size(&array.dim, array.dim, attn__size_of(c, v->is->shape[d], 1)))
+                array.dim = SIZE_MAX;
+        array.data = (void *)(uintptr_t)v->given;
+        array.dtype = v->is->role & ATTN__DOUBLES ? ATTN_F64 : v->is->role & ATTN__FLOATS ? ATTN_F32 : ATTN_BOOL;
+        array.dim *= v->is->shape[3] != ATTN__L_none; /* no letters: it is there or not, and has no elements */
+        attn__box_tensor(box, &array);
     } else {
-        t = *(const attn_tensor *)v->given;
+        attn__box_tensor(box, (const attn_tensor *)v->given);
     }
-    attn__box_tensor(box, &t);
 }
 
 /* The scratch of a ctx is listed as an output: it must overlap nothing. */
