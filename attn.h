@@ -959,7 +959,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    have an even number of terms (attn__gemm_blocks) and keep both chains. So blocks, panels and turns do not matter.
    Products of few rows: a lane is a chain, then a tree adds the lanes (dot_terms, add_lanes); parts keep the lanes.
    Softmax and values of many rows: one chain for each tile, where tiles begin at multiples of tile_keys
-   (attn__attend_split); over the first keys of a sequence short ones (attn__chain_end: softmax_sum,
+   (attn__attend_split); over the first keys of a sequence short ones (attn__chain_end: softmax_lanes,
    attn__multiply_values).
    Of few rows: chains of ATTN__FEW_CHAIN keys, by their numbers (attn__chain_keys, weigh), and weights are summed in
    the lane of their key's number (softmax_row).
@@ -4583,8 +4583,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
    Calls:
 
        attn_sdpa
-         attn__plan_sdpa               checks and resolves the arguments, makes the schedule, measures scratch
-         attn__plan_run                finds the scratch
+         attn__sdpa_ready              checks and resolves the arguments, makes the schedule, finds the scratch
+         attn__plan_run                runs it there, or on the stack
            attn__plan_execute          runs the workers; then attn__merge_kept_splits, where splits ran in parallel
              attn__sdpa_worker         takes units of work until none is left: blocks, or attn__attend_one_split
                attn__attend_blocks     the query blocks of a unit
@@ -10345,8 +10345,9 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    - its name: attn_dtype;
    - section 2: attn__size and attn__row_bytes (of a row), attn__alignment; in attn__is_dtype, which arguments may have
      it; attn__is_float or attn__has_scales; attn__load and attn__store of one element;
-   - here: its loader (a case of widen, and one in each ladder that chooses it by type: widens, OF_TYPE, READS)
-     and its storer (narrows, narrow): the last case of a ladder is not the default of new formats; formats whose terms are not reals: load_rows, load_panel, to_terms, any_nonfinite;
+   - here: its loader (a case of widen, and one in each ladder that chooses it by type: widens, OF_TYPE, READS) and its
+     storer (narrows, narrow): the last case of a ladder is not the default of new formats; formats whose terms are not
+     reals: load_rows, load_panel, to_terms, any_nonfinite;
    - section 7: attn__append_rows and a storer of its rows, where these have scales; attn_kv_cache_size.
    Strides count elements: a format of less than a byte needs attn__at, too, and attn__row_bytes wherever attn__size is
    multiplied by a number of elements.
