@@ -187,7 +187,7 @@ typedef struct attn_dry_run {
                        batch_invariant, never of contents */
     char *text;     /* NULL, or gets how the call would run: instruction set, tiles, tasks, scratch, what is copied and
                        why; for one that would fail, the argument and what is wrong with it. */
-    size_t text_size; /* It is cut to so many bytes, and terminated if that is not 0 */
+    size_t text_size; /* It is cut to so many bytes, and terminated if that is not 0. Not 0 without text: NULL */
 } attn_dry_run;
 
 /* Where and how a call runs. NULL or all zero: this thread, ATTN_MALLOC, best instruction set.
