@@ -10573,9 +10573,8 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__LOAD(p) ((ATTN__V)*(const ATTN__NAME(memory) *)(p))
 #define ATTN__LOAD_PANEL(p) ((ATTN__V)*(const ATTN__NAME(panel) *)(p))
 #define ATTN__STORE(p, v) ((void)(*(ATTN__NAME(memory) *)(p) = (v)))
-/* x - 0 and x | 0, which is x, in every lane */
-#define ATTN__SET1(x) ((ATTN__R)(x) - __extension__(ATTN__V){0})
-#define ATTN__ISET(x) ((ATTN__BITS)(x) | __extension__(ATTN__I){0})
+#define ATTN__SET1(x) ATTN__NAME(set1)(x)
+#define ATTN__ISET(x) ATTN__NAME(iset)((ATTN__BITS)(x))
 #define ATTN__AS_BITS(v) ((ATTN__I)(v))
 #define ATTN__AS_REAL(i) ((ATTN__V)(i))
 #define ATTN__IANY(i) ATTN__NAME(iany)(i)
@@ -10758,6 +10757,18 @@ ATTN__INLINE int8x8_t ATTN__NAME(load_4)(const void *p) /* four bytes */
 #endif
 
 #if ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__W > 1
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set1)(ATTN__R x)
+{
+    const ATTN__V zero = {0};
+    return x - zero; /* in every lane */
+}
+
+ATTN__TARGET ATTN__INLINE ATTN__I ATTN__NAME(iset)(ATTN__BITS x)
+{
+    const ATTN__I zero = {0};
+    return x | zero;
+}
+
 #ifdef ATTN__FUSED
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fma)(ATTN__V a, ATTN__V b, ATTN__V c)
 {

@@ -1076,7 +1076,9 @@ TEST(rope_frequencies_formulas)
         CHECK_STATUS(status, ATTN_OK);
         for (size_t d = 0; d < dim / 2; d++) {
             real want = frequency_model(true_base, dim, d, given);
-            CHECK_NEAR((real)freq[d], want, want * (8 + 4 * fabsl(logl(plain_frequency(true_base, dim, d)))) * eps);
+            real turns = s.kind == ATTN_ROPE_LLAMA3 ? 16 : 1; /* their error counts by so much, next to its bounds */
+            CHECK_NEAR((real)freq[d], want,
+                       turns * want * (8 + 4 * fabsl(logl(plain_frequency(true_base, dim, d)))) * eps);
         }
         if (s.kind == ATTN_ROPE_YARN)
             scaled = m[0] != 0 && m[1] != 0 ? (1 + (real)m[0] * log_factor / 10) / (1 + (real)m[1] * log_factor / 10)

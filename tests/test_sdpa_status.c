@@ -769,7 +769,7 @@ TEST(sdpa_status_scratch)
 /* Scratch of at most 16 KiB comes from the stack, more from the allocator, once. */
 TEST(sdpa_status_small_scratch)
 {
-    enum { STACK = 16384 };
+    enum { STACK = 16896 }; /* as ATTN__PLAN_STACK */
     static const shape shapes[] = {{1, 1, 1, 1, 1, 1, 1},  {1, 2, 1, 1, 9, 8, 8},    {2, 1, 1, 3, 20, 16, 4},
                                    {1, 1, 1, 1, 40, 8, 8}, {1, 1, 1, 1, 128, 4, 4},  {1, 1, 1, 1, 2000, 64, 64},
                                    {1, 8, 1, 9, 30, 3, 3}, {1, 4, 2, 40, 150, 9, 33}};

@@ -69,7 +69,9 @@ function attends(type, dtype, isa, heads, Lq, Lk, D, causal) {
         size[0] = bytes - 1;
         check(call(1, scratch.byteOffset) === NOMEM, `a byte too little: ${what}`);
         size[0] = 0;
-        check(call(1, 0) === NOMEM, `no scratch: ${what}`);
+        const status = call(1, 0); // with less, that only makes calls faster, it may fit on 33 KiB of stack
+        check(status === NOMEM || status === OK, `no scratch: ${what}`);
+        check(status === OK || bytes > 33792, `no scratch, though it fits: ${what}`);
         size[0] = bytes;
     }
     check(call(1, scratch.byteOffset) === OK, what);
