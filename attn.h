@@ -10570,6 +10570,11 @@ typedef ATTN__BITS ATTN__I __attribute__((vector_size(16)));
 typedef ATTN__V ATTN__NAME(memory) __attribute__((aligned(sizeof(ATTN__R)), may_alias));
 typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__W ATTN__OF_REAL(4, 2)
+#if ATTN__REAL_F64
+#define ATTN__SAME(x) {x, x}
+#else
+#define ATTN__SAME(x) {x, x, x, x}
+#endif
 #define ATTN__LOAD(p) ((ATTN__V)*(const ATTN__NAME(memory) *)(p))
 #define ATTN__LOAD_PANEL(p) ((ATTN__V)*(const ATTN__NAME(panel) *)(p))
 #define ATTN__STORE(p, v) ((void)(*(ATTN__NAME(memory) *)(p) = (v)))
@@ -10759,14 +10764,14 @@ ATTN__INLINE int8x8_t ATTN__NAME(load_4)(const void *p) /* four bytes */
 #if ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__W > 1
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set1)(ATTN__R x)
 {
-    const ATTN__V zero = {0};
-    return x - zero; /* in every lane */
+    ATTN__V v = ATTN__SAME(x);
+    return v;
 }
 
 ATTN__TARGET ATTN__INLINE ATTN__I ATTN__NAME(iset)(ATTN__BITS x)
 {
-    const ATTN__I zero = {0};
-    return x | zero;
+    ATTN__I i = ATTN__SAME(x);
+    return i;
 }
 
 #ifdef ATTN__FUSED
@@ -12980,6 +12985,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__SET_ELEMENT
 #undef ATTN__BASE
 #undef ATTN__PAIR_UP
+#undef ATTN__SAME
 #undef ATTN__OF_TERMS
 #undef ATTN__READS
 
