@@ -1076,7 +1076,8 @@ TEST(rope_frequencies_formulas)
         CHECK_STATUS(status, ATTN_OK);
         for (size_t d = 0; d < dim / 2; d++) {
             real want = frequency_model(true_base, dim, d, given);
-            real turns = s.kind == ATTN_ROPE_LLAMA3 ? 16 : 1; /* their error counts by so much, next to its bounds */
+            int real_bounds = s.kind == ATTN_ROPE_LLAMA3 || (s.kind == ATTN_ROPE_YARN && s.no_truncate);
+            real turns = real_bounds ? 16 : 1; /* by so much the error of what lies between the bounds counts */
             CHECK_NEAR((real)freq[d], want,
                        turns * want * (8 + 4 * fabsl(logl(plain_frequency(true_base, dim, d)))) * eps);
         }
