@@ -1971,6 +1971,7 @@ ATTN__NOINLINE void attn__list(attn__check *c, const attn__argument *is, size_t 
     }
 }
 
+/* The quotient of what is written is 1, ATTN__OUT, or 0. */
 static int attn__role_of(const attn__check *c, const attn__view *v)
 {
     return (v->is->role & ~c->ignored) | (v->is->role & c->written) / ATTN__STORED;
