@@ -1,15 +1,8 @@
 #include "sentencepiece.h"
-#include "shown.h"
+#include "heap.h"
 
-#include <errno.h>
 #include <float.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define SPACE "\xe2\x96\x81"       /* U+2581, which stands for a space in pieces */
-#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 enum {
     FILE_MAX = 1 << 26,  /* bytes of a model; published ones have 20 MB at most */
@@ -23,39 +16,31 @@ enum {
     GROWTH = 16,         /* LONG bytes, GROWTH_LONG n + SLACK, for then there is more to look at again. Spaces alone */
     GROWTH_LONG = 4,     /* become 3 n, U+FDFA alone 13 n, which NFKC makes longer than any other. Published pieces */
     SLACK = 4096,        /* have 93 bytes at most */
-    SPLITS_DEEP = 100,   /* how often the library splits an unused piece and its parts */
-    WAYS = 4,            /* of a heap: fewer levels than with 2, and so fewer cache misses */
-    PROBES = 64          /* places in which a hash is looked for */
+    SPLITS_DEEP = 100    /* how often the library splits an unused piece and its parts */
 };
 
-typedef sentencepiece_string string;
+typedef text_span string;
+typedef text_buffer buffer;
 typedef sentencepiece_piece piece;
+
+static const string mark = {"\xe2\x96\x81", 3}; /* U+2581, which stands for a space in pieces */
+static const string blank = {" ", 1};
 
 /* ---- messages ---- */
 
 /* An empty model, whose messages will begin with its name. */
 static void start(sentencepiece *model, const char *name)
 {
-    char text[SHOWN_NAME];
     memset(model, 0, sizeof *model);
-    snprintf(model->error, sizeof model->error, "%s: ", shown_name(text, name));
-}
-
-static const char *fail(sentencepiece *model, const char *format, ...)
-{
-    size_t used = strlen(model->error);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(model->error + used, sizeof model->error - used, format, arguments);
-    va_end(arguments);
-    return model->error;
+    text_begin_message(model->error, name);
+    text_fail(model->error, ": ");
 }
 
 static const char *fail_piece(sentencepiece *model, const piece *p, const char *cause)
 {
     char text[128];
-    return fail(model, "piece %d, \"%s\": %s", (int)(p - model->pieces),
-                shown_text(text, sizeof text, p->text.text, p->text.size), cause);
+    return text_fail(model->error, "piece %d, \"%s\": %s", (int)(p - model->pieces),
+                     shown_text(text, sizeof text, p->text.text, p->text.size), cause);
 }
 
 /* ---- protocol buffers: fields of a message, one after another ---- */
@@ -292,87 +277,43 @@ static const char *read_normalizer(reader r, sentencepiece_normalizer *n)
 
 /* ---- pieces in order ---- */
 
-static int compare_strings(string a, string b)
-{
-    int order = memcmp(a.text, b.text, a.size < b.size ? a.size : b.size);
-    return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 static int compare_pieces(const void *a, const void *b)
 {
-    return compare_strings((*(const piece *const *)a)->text, (*(const piece *const *)b)->text);
+    return text_compare((*(const piece *const *)a)->text, (*(const piece *const *)b)->text);
 }
 
 /* The piece of that spelling among those in order, or NULL. */
 static const piece *find_piece(const piece *const *sorted, int32_t count, string text)
 {
-    int32_t low = 0, high = count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        int order = compare_strings(text, sorted[middle]->text);
-        if (order == 0)
-            return sorted[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    piece wanted;
+    const piece *key = &wanted, *const * found;
+    wanted.text = text;
+    found = (const piece *const *)bsearch(&key, sorted, (size_t)count, sizeof *sorted, compare_pieces);
+    return found ? *found : NULL;
 }
 
-/* 32-bit FNV-1a, with the high bits mixed into the low ones. */
-static uint32_t hash_of(string text)
-{
-    uint32_t hash = 2166136261u;
-    size_t i;
-    for (i = 0; i < text.size; i++)
-        hash = (hash ^ (unsigned char)text.text[i]) * 16777619u;
-    hash = (hash ^ hash >> 15) * 0x2c1b3c6du;
-    return hash ^ hash >> 13;
-}
-
-/* Puts the ids of the pieces that text is cut into where their hashes say, or into the next free place; a piece that
-   finds none among PROBES is left out. There are twice as many places as pieces at least. */
+/* Puts the ids of the pieces that text is cut into where they are found by their spelling; one that finds no slot is
+   left out. */
 static const char *hash_pieces(sentencepiece *model)
 {
-    size_t places = 64, k;
-    uint32_t place;
-    int32_t i;
-    while (places / 2 < (size_t)model->sorted_count)
-        places *= 2;
-    if (places > SIZE_MAX / sizeof *model->hashed ||
-        (model->hashed = (int32_t *)malloc(places * sizeof *model->hashed)) == NULL)
-        return fail(model, "no memory");
-    model->hash_mask = (uint32_t)places - 1;
-    for (k = 0; k < places; k++)
-        model->hashed[k] = -1;
-    for (i = 0; i < model->sorted_count; i++) {
-        const piece *p = model->sorted[i];
-        place = hash_of(p->text);
-        for (k = 0; k < PROBES && model->hashed[place & model->hash_mask] >= 0; k++)
-            place++;
-        if (k < PROBES)
-            model->hashed[place & model->hash_mask] = (int32_t)(p - model->pieces);
-    }
+    int32_t i, *slot;
+    if (!text_index_make(&model->hashed, model->pieces, sizeof *model->pieces, (size_t)model->sorted_count))
+        return text_fail(model->error, TEXT_NO_MEMORY);
+    for (i = 0; i < model->sorted_count; i++)
+        if ((slot = text_index_slot(&model->hashed, model->sorted[i]->text)) != NULL)
+            *slot = (int32_t)(model->sorted[i] - model->pieces);
     return NULL;
 }
 
-/* The piece of that spelling among those that text is cut into, unused ones too, or NULL. A free place tells that there
-   is none. */
+/* The piece of that spelling among those that text is cut into, unused ones too, or NULL. */
 static const piece *look_up(const sentencepiece *model, string text)
 {
-    uint32_t place, k;
+    const int32_t *slot;
     if (text.size > model->longest)
         return NULL;
-    place = hash_of(text);
-    for (k = 0; k < PROBES; k++, place++) {
-        int32_t id = model->hashed[place & model->hash_mask];
-        if (id < 0)
-            return NULL;
-        if (model->pieces[id].text.size == text.size && !memcmp(model->pieces[id].text.text, text.text, text.size))
-            return &model->pieces[id];
-    }
-    return find_piece(model->sorted, model->sorted_count, text);
+    if ((slot = text_index_slot(&model->hashed, text)) == NULL)
+        return find_piece(model->sorted, model->sorted_count, text);
+    return *slot < 0 ? NULL : &model->pieces[*slot];
 }
 
 /* The id that stands for a piece which was looked up. */
@@ -389,13 +330,7 @@ static int is_in_text(const piece *p)
 /* The byte that <0x00> to <0xFF> stands for, or -1. */
 static int byte_of(string text)
 {
-    static const char digits[] = "0123456789ABCDEF";
-    const char *high, *low;
-    if (text.size != 6 || memcmp(text.text, "<0x", 3) || text.text[5] != '>')
-        return -1;
-    high = (const char *)memchr(digits, text.text[3], 16);
-    low = (const char *)memchr(digits, text.text[4], 16);
-    return high && low ? (int)(high - digits) * 16 + (int)(low - digits) : -1;
+    return text_named_byte(text, "0123456789ABCDEF");
 }
 
 /* What is wrong with a piece, or NULL. */
@@ -435,7 +370,7 @@ static const char *build_tries(sentencepiece *model)
 {
     size_t count = (size_t)model->sorted_count, symbols = 0, i;
     trie_word *words = (trie_word *)malloc(count * sizeof *words);
-    const char *error = words ? NULL : "no memory";
+    const char *error = words ? NULL : TEXT_NO_MEMORY;
     trie_free(&model->tree);
     trie_free(&model->symbols);
     for (i = 0; !error && i < count; i++) {
@@ -487,34 +422,31 @@ static const char *index_pieces(sentencepiece *model, piece *pieces)
     }
     model->unknown_score -= 10;
     if (model->sorted_count == 0)
-        return fail(model, "no pieces");
+        return text_fail(model->error, "no pieces");
     if (model->unk_id < 0 && !model->byte_fallback)
-        return fail(model, "no unknown piece");
+        return text_fail(model->error, "no unknown piece");
     for (i = 0; model->byte_fallback && i < 256; i++)
         if (model->byte_ids[i] < 0)
-            return fail(model, "byte fallback without the piece <0x%02X>", (unsigned)i);
+            return text_fail(model->error, "byte fallback without the piece <0x%02X>", (unsigned)i);
 
     model->other_count = model->count - others; /* what was skipped above left a hole before them */
     memmove(model->sorted + model->sorted_count, model->sorted + others,
             (size_t)model->other_count * sizeof *model->sorted);
     error = sort_pieces(model, 0, model->sorted_count);
     error = error ? error : sort_pieces(model, model->sorted_count, model->sorted_count + model->other_count);
-    free(model->hashed);
-    model->hashed = NULL;
+    free(model->hashed.ids);
+    model->hashed.ids = NULL;
     if (error)
         return error;
     if ((error = build_tries(model)) != NULL)
-        return fail(model, "%s", error);
+        return text_fail(model->error, "%s", error);
     return model->kind == SENTENCEPIECE_UNIGRAM ? NULL : hash_pieces(model);
 }
 
 static int32_t control_id(const sentencepiece *model, string text, const char *usual)
 {
     const piece *p;
-    if (text.size == 0) {
-        text.text = usual;
-        text.size = strlen(usual);
-    }
+    text = text.size ? text : text_word(usual);
     p = find_piece(model->sorted + model->sorted_count, model->other_count, text);
     return p && p->type == SENTENCEPIECE_CONTROL ? (int32_t)(p - model->pieces) : -1;
 }
@@ -531,7 +463,7 @@ static const char *read_model(sentencepiece *model, const unsigned char *bytes, 
     reader r;
     model->normalizer = model->denormalizer = usual;
     if (size > FILE_MAX)
-        return fail(model, "larger than %d bytes", (int)FILE_MAX);
+        return text_fail(model->error, "larger than %d bytes", (int)FILE_MAX);
     r.at = bytes;
     r.end = size ? bytes + size : bytes;
     while ((error = next_field(&r, &f)) == NULL && f.number) {
@@ -540,16 +472,16 @@ static const char *read_model(sentencepiece *model, const unsigned char *bytes, 
             break;
         }
         if (f.number == 1 && f.bytes.size < 3)
-            return fail(model, "piece %d is empty", (int)count);
+            return text_fail(model->error, "piece %d is empty", (int)count);
         count += f.number == 1;
     }
     if (error)
-        return fail(model, "byte %llu: %s", (unsigned long long)(r.at - bytes), error);
+        return text_fail(model->error, "byte %llu: %s", (unsigned long long)(r.at - bytes), error);
     if (count == 0)
-        return fail(model, "no pieces");
+        return text_fail(model->error, "no pieces");
     model->owned = next = (piece *)malloc(count * (sizeof *next + sizeof *model->sorted));
     if (!next)
-        return fail(model, "no memory");
+        return text_fail(model->error, TEXT_NO_MEMORY);
     memset(next, 0, count * sizeof *next);
     model->pieces = next;
     model->count = (int32_t)count;
@@ -557,19 +489,19 @@ static const char *read_model(sentencepiece *model, const unsigned char *bytes, 
     r.at = bytes;
     while (!next_field(&r, &f) && f.number) {
         if (f.number == 1 && (error = read_piece(inside(&f), next++)) != NULL)
-            return fail(model, "piece %d: %s", (int)(next - 1 - model->pieces), error);
+            return text_fail(model->error, "piece %d: %s", (int)(next - 1 - model->pieces), error);
         if (f.number == 2 && (error = read_training(inside(&f), &trained)) != NULL)
-            return fail(model, "trainer_spec: %s", error);
+            return text_fail(model->error, "trainer_spec: %s", error);
         if (f.number == 3 && (error = read_normalizer(inside(&f), &model->normalizer)) != NULL)
-            return fail(model, "normalizer_spec: %s", error);
+            return text_fail(model->error, "normalizer_spec: %s", error);
         if (f.number == 5 && (error = read_normalizer(inside(&f), &model->denormalizer)) != NULL)
-            return fail(model, "denormalizer_spec: %s", error);
+            return text_fail(model->error, "denormalizer_spec: %s", error);
     }
     if (trained.unk_surface.size > PIECE_MAX)
-        return fail(model, "unk_surface has more than %d bytes", (int)PIECE_MAX);
+        return text_fail(model->error, "unk_surface has more than %d bytes", (int)PIECE_MAX);
     if (trained.model_type < SENTENCEPIECE_UNIGRAM || trained.model_type > SENTENCEPIECE_CHARACTER)
-        return fail(model, "a model of type %llu, not of Unigram, BPE, words or characters",
-                    (unsigned long long)trained.model_type);
+        return text_fail(model->error, "a model of type %llu, not of Unigram, BPE, words or characters",
+                         (unsigned long long)trained.model_type);
     model->kind = (sentencepiece_kind)trained.model_type;
     model->byte_fallback = trained.byte_fallback;
     model->unknown_text = trained.unk_surface;
@@ -584,52 +516,24 @@ static const char *read_model(sentencepiece *model, const unsigned char *bytes, 
 
 /* ---- files ---- */
 
-/* Keeps the message, and gives back the rest, when there is one. */
+/* Gives back everything when there is a message, which stays. */
 static const char *finish(sentencepiece *model, const char *error)
 {
-    char message[sizeof model->error];
-    if (error) {
-        memcpy(message, model->error, sizeof message);
+    if (error)
         sentencepiece_close(model);
-        memcpy(model->error, message, sizeof message);
-        return model->error;
-    }
-    model->error[0] = 0;
-    return NULL;
-}
-
-/* Reads to the end, or until the file is known to be too large. */
-static const char *read_stream(sentencepiece *model, FILE *stream, size_t *size)
-{
-    size_t room = 1 << 16, got;
-    *size = 0;
-    if ((model->contents = malloc(room)) == NULL)
-        return fail(model, "no memory");
-    while ((got = fread((char *)model->contents + *size, 1, room - *size, stream)) > 0) {
-        *size += got;
-        if (*size > FILE_MAX)
-            break;
-        if (*size == room) {
-            void *larger = realloc(model->contents, room *= 2);
-            if (!larger)
-                return fail(model, "no memory");
-            model->contents = larger;
-        }
-    }
-    return ferror(stream) ? fail(model, "cannot be read: %s", strerror(errno)) : NULL;
+    else
+        model->error[0] = 0;
+    return error;
 }
 
 const char *sentencepiece_open(sentencepiece *model, const char *path)
 {
+    buffer contents = {NULL, 0, 0, 0};
     const char *error;
-    size_t size;
-    FILE *stream;
     start(model, path);
-    if ((stream = fopen(path, "rb")) == NULL)
-        return fail(model, "cannot be opened: %s", strerror(errno));
-    error = read_stream(model, stream, &size);
-    fclose(stream);
-    return finish(model, error ? error : read_model(model, (const unsigned char *)model->contents, size));
+    error = text_read_file(model->error, path, FILE_MAX, &contents);
+    model->contents = contents.text;
+    return finish(model, error ? error : read_model(model, (const unsigned char *)contents.text, contents.size));
 }
 
 const char *sentencepiece_parse(sentencepiece *model, const void *bytes, size_t size, const char *name)
@@ -643,11 +547,7 @@ const char *sentencepiece_reserve(sentencepiece *model, const char *const *names
     piece *pieces = (piece *)model->owned;
     int found = 0;
     for (; *names; names++) {
-        string name;
-        const piece *p;
-        name.text = *names;
-        name.size = strlen(*names);
-        p = find_piece(model->sorted, model->sorted_count, name);
+        const piece *p = find_piece(model->sorted, model->sorted_count, text_word(*names));
         if (p && p->type == SENTENCEPIECE_USER_DEFINED) {
             pieces[p - model->pieces].type = SENTENCEPIECE_CONTROL;
             found = 1;
@@ -660,72 +560,29 @@ void sentencepiece_close(sentencepiece *model)
 {
     free(model->contents);
     free(model->owned);
-    free(model->hashed);
+    free(model->hashed.ids);
     trie_free(&model->tree);
     trie_free(&model->symbols);
-    memset(model, 0, sizeof *model);
+    memset(model, 0, offsetof(sentencepiece, error));
 }
 
 /* ---- text ---- */
 
-static const char no_memory[] = "no memory", too_large[] = "normalising makes the text too large";
+enum { NO_MEMORY = 1, TOO_LARGE }; /* how something has failed */
 
-/* Text that grows. Once that has failed, it stays as it is. */
-typedef struct buffer {
-    char *text;
-    size_t size, room;
-    int failed; /* NO_MEMORY, or TOO_LARGE */
-} buffer;
-
-enum { NO_MEMORY = 1, TOO_LARGE };
-
-static void append(buffer *b, const char *text, size_t size)
+static const char *cause_of(int failed)
 {
-    if (size > b->room - b->size && !b->failed) {
-        size_t room = b->size + size + b->size / 2 + 64;
-        char *larger = size < SIZE_MAX / 4 && b->size < SIZE_MAX / 4 ? (char *)realloc(b->text, room) : NULL;
-        b->failed = !larger;
-        b->text = larger ? larger : b->text;
-        b->room = larger ? room : b->room;
-    }
-    if (size && !b->failed) {
-        memcpy(b->text + b->size, text, size);
-        b->size += size;
-    }
+    return failed == TOO_LARGE ? "normalising makes the text too large" : TEXT_NO_MEMORY;
 }
 
-static int begins(string text, const char *with)
+static int ends(string text, string with)
 {
-    return text.size >= strlen(with) && memcmp(text.text, with, strlen(with)) == 0;
-}
-
-static int ends(string text, const char *with)
-{
-    size_t size = strlen(with);
-    return text.size >= size && memcmp(text.text + text.size - size, with, size) == 0;
+    return text.size >= with.size && text_begins(text_from(text, text.size - with.size), with);
 }
 
 static void skip(string *text, size_t size)
 {
-    text->text += size;
-    text->size -= size;
-}
-
-/* The text from that byte on. */
-static string from(string text, size_t begin)
-{
-    skip(&text, begin);
-    return text;
-}
-
-/* Appends text with each `from` as `to`. */
-static void append_replaced(buffer *b, string text, const char *from, const char *to)
-{
-    while (text.size) {
-        int hit = begins(text, from);
-        append(b, hit ? to : text.text, hit ? strlen(to) : 1);
-        skip(&text, hit ? strlen(from) : 1);
-    }
+    *text = text_from(*text, size);
 }
 
 /* ---- normalisation ---- */
@@ -755,10 +612,8 @@ static string rewrite(const sentencepiece_normalizer *n, const sentencepiece *mo
     uint32_t place, unit, value = 0;
     size_t longest = 0, i;
     int seen = 0;
-    string result;
-    result.text = text.text;
-    if (model && (result.size = *used = symbol_size(model, text)) > 0)
-        return result;
+    if (model && (*used = symbol_size(model, text)) > 0)
+        return text_of(text.text, *used);
     if (n->unit_count) {
         place = offset(unit_at(n->units, 0));
         for (i = 0; i < text.size && i < RULE_MAX && seen < RULES_SEEN; i++) {
@@ -776,14 +631,12 @@ static string rewrite(const sentencepiece_normalizer *n, const sentencepiece *mo
     }
     if (longest) {
         *used = longest;
-        result.text = n->strings + value;
-        result.size = strlen(result.text);
-    } else if ((result.size = *used = shown_utf8(text.text, text.size)) == 0) {
-        *used = 1;
-        result.text = REPLACEMENT;
-        result.size = strlen(REPLACEMENT);
+        return text_word(n->strings + value);
     }
-    return result;
+    if ((*used = shown_utf8(text.text, text.size)) > 0)
+        return text_of(text.text, *used);
+    *used = 1;
+    return text_word(TEXT_REPLACEMENT);
 }
 
 /* What a text of so many bytes may become. */
@@ -797,36 +650,30 @@ static size_t most_of(const sentencepiece *model, size_t size)
 static void normalize(const sentencepiece_normalizer *n, const sentencepiece *model, string text, size_t most,
                       buffer *out)
 {
-    const char *space = n->escape_whitespaces ? SPACE : " ";
+    string space = n->escape_whitespaces ? mark : blank, part;
     size_t begin = out->size, used;
     int after_space = n->remove_extra_whitespaces;
-    string part, whole;
     if (n->remove_extra_whitespaces)
         while (text.size && (part = rewrite(n, model, text, &used), part.size == 1 && *part.text == ' '))
             skip(&text, used);
     if (text.size == 0)
         return;
     if (n->add_dummy_prefix && !n->space_at_end)
-        append(out, space, strlen(space));
+        text_append(out, space);
     for (; text.size && !out->failed; skip(&text, used)) {
         part = rewrite(n, model, text, &used);
-        while (after_space && begins(part, " "))
+        while (after_space && text_begins(part, blank))
             skip(&part, 1);
-        append_replaced(out, part, " ", space);
+        text_append_replaced(out, part, blank, space);
         if (part.size)
-            after_space = n->remove_extra_whitespaces && ends(part, " ");
+            after_space = n->remove_extra_whitespaces && ends(part, blank);
         if (out->size > most)
             out->failed = TOO_LARGE;
     }
-    while (n->remove_extra_whitespaces && out->size > begin) {
-        whole.text = out->text + begin;
-        whole.size = out->size - begin;
-        if (!ends(whole, space))
-            break;
-        out->size -= strlen(space);
-    }
+    while (n->remove_extra_whitespaces && out->size > begin && ends(text_from(text_in(out), begin), space))
+        out->size -= space.size;
     if (n->add_dummy_prefix && n->space_at_end)
-        append(out, space, strlen(space));
+        text_append(out, space);
 }
 
 /* ---- tokens that grow ---- */
@@ -836,42 +683,25 @@ typedef struct cutter {
     const sentencepiece *model;
     string text; /* normalised */
     sentencepiece_tokens *tokens;
-    size_t room;       /* for so many tokens */
+    size_t id_room, piece_room;
     size_t most;       /* bytes of all that is normalised */
     int after_unknown; /* whether the last piece of the text was unknown */
     int failed;        /* NO_MEMORY, or TOO_LARGE */
 } cutter;
 
-/* Room for one more token. */
-static int grow(cutter *c)
-{
-    sentencepiece_tokens *tokens = c->tokens;
-    size_t more = c->room + c->room / 2 + 16;
-    int32_t *ids;
-    string *pieces;
-    if (tokens->count < c->room)
-        return 1;
-    if (more > SIZE_MAX / sizeof *pieces)
-        return 0;
-    if ((ids = (int32_t *)realloc(tokens->ids, more * sizeof *ids)) != NULL)
-        tokens->ids = ids;
-    if (ids && (pieces = (string *)realloc(tokens->pieces, more * sizeof *pieces)) != NULL) {
-        tokens->pieces = pieces;
-        c->room = more;
-        return 1;
-    }
-    return 0;
-}
-
 /* A token of `size` bytes of the normalised text; where these lie is set at the end. */
 static void add_token(cutter *c, int32_t id, size_t size)
 {
     sentencepiece_tokens *tokens = c->tokens;
-    if (c->failed || (c->failed = !grow(c)) != 0)
+    string *pieces;
+    if (c->failed)
         return;
-    tokens->ids[tokens->count] = id;
-    tokens->pieces[tokens->count].text = NULL;
-    tokens->pieces[tokens->count++].size = size;
+    pieces = (string *)text_grow(tokens->pieces, sizeof *pieces, tokens->count, 1, &c->piece_room);
+    if (pieces) {
+        tokens->pieces = pieces;
+        pieces[tokens->count] = text_of(NULL, size);
+    }
+    c->failed = !pieces || !text_push(&tokens->ids, &tokens->count, &c->id_room, &id, 1);
 }
 
 /* The next piece of the text; its bytes if it is unknown and there is byte fallback. Unknown ones in a row are one. */
@@ -934,7 +764,7 @@ static void find_cuts(const sentencepiece *model, string text, cut *cuts)
         float score = cuts[begin].score;
         uint32_t node = 0;
         int single = 0;
-        size = character_size(from(text, begin));
+        size = character_size(text_from(text, begin));
         if (score < -far || score > far) {
             for (i = begin; i <= furthest; i++)
                 if (i == begin || cuts[i].begin != NONE)
@@ -992,69 +822,22 @@ typedef struct symbol {  /* at the byte of the text where it begins */
     unsigned char whole; /* never merged */
 } symbol;
 
-typedef struct pair { /* of a symbol and its right neighbour */
-    uint32_t rank;    /* of the score of both as one piece */
-    uint32_t size;    /* of both */
-    size_t begin;
-} pair;
-
 typedef struct merging {
     const sentencepiece *model;
     string text;
     symbol *symbols; /* text.size of them */
-    pair *heap;      /* below pair i, and never before it, are WAYS pairs from WAYS i + 1 on */
+    heap_pair *heap; /* a pair's value: the size of both symbols */
     size_t count, room;
     uint16_t *splits; /* by id of an unused piece: the size of the left symbol of its last pair; NULL: there was none */
     int failed;
 } merging;
 
-/* A whole number that is the larger the larger the score is, and less for -0 than for 0, as the library has it. */
+/* A whole number that is the less the larger the score is, and less for 0 than for -0, as the library has it. */
 static uint32_t rank_of(float score)
 {
     uint32_t bits;
     memcpy(&bits, &score, sizeof bits);
-    return bits >> 31 ? ~bits : bits | 0x80000000u;
-}
-
-/* Whether a is merged before b: of equal scores the left one is. */
-static int is_before(const pair *a, const pair *b)
-{
-    return a->rank != b->rank ? a->rank > b->rank : a->begin < b->begin;
-}
-
-static void push_pair(merging *m, pair added)
-{
-    size_t i = m->count, above;
-    if (m->count == m->room) {
-        size_t more = m->room + m->room / 2 + 64;
-        pair *larger = more < SIZE_MAX / sizeof *larger ? (pair *)realloc(m->heap, more * sizeof *larger) : NULL;
-        if (!larger) {
-            m->failed = 1;
-            return;
-        }
-        m->heap = larger;
-        m->room = more;
-    }
-    m->count++;
-    for (; i > 0 && is_before(&added, &m->heap[above = (i - 1) / WAYS]); i = above)
-        m->heap[i] = m->heap[above];
-    m->heap[i] = added;
-}
-
-static pair pop_pair(merging *m)
-{
-    pair top = m->heap[0], last = m->heap[--m->count];
-    size_t i = 0, first, best, k;
-    for (; (first = WAYS * i + 1) < m->count; i = best) {
-        best = first;
-        for (k = first + 1; k < first + WAYS && k < m->count; k++)
-            best = is_before(&m->heap[k], &m->heap[best]) ? k : best;
-        if (!is_before(&m->heap[best], &last))
-            break;
-        m->heap[i] = m->heap[best];
-    }
-    m->heap[i] = last;
-    return top;
+    return bits >> 31 ? bits : ~bits & 0x7fffffffu;
 }
 
 /* Puts the symbol at `begin` and its right neighbour into the heap if both are one piece. */
@@ -1062,17 +845,22 @@ static void consider(merging *m, size_t begin)
 {
     const symbol *left = &m->symbols[begin], *right = left + left->size;
     const piece *p;
-    string both = from(m->text, begin);
-    pair added;
+    string both = text_from(m->text, begin);
+    heap_pair added, *heap;
     if (begin + left->size == m->text.size || left->whole || right->whole)
         return;
     both.size = (size_t)left->size + right->size;
     if ((p = look_up(m->model, both)) == NULL)
         return;
     added.rank = rank_of(p->score);
-    added.size = (uint32_t)both.size;
-    added.begin = begin;
-    push_pair(m, added);
+    added.value = (uint32_t)both.size;
+    added.at = begin;
+    if ((heap = (heap_pair *)text_grow(m->heap, sizeof *heap, m->count, 1, &m->room)) == NULL) {
+        m->failed = 1;
+        return;
+    }
+    m->heap = heap;
+    heap_push(heap, &m->count, added);
     if (p->type == SENTENCEPIECE_UNUSED) {
         if (!m->splits)
             m->splits = (uint16_t *)calloc((size_t)m->model->count, sizeof *m->splits);
@@ -1087,7 +875,7 @@ static void merge_symbols(merging *m)
 {
     size_t begin, size, before = 0;
     for (begin = 0; begin < m->text.size; begin += size) {
-        string rest = from(m->text, begin);
+        string rest = text_from(m->text, begin);
         m->symbols[begin].whole = (size = symbol_size(m->model, rest)) > 0;
         size = size ? size : character_size(rest);
         m->symbols[begin].size = (uint16_t)size;
@@ -1097,17 +885,17 @@ static void merge_symbols(merging *m)
     for (begin = 0; begin < m->text.size; begin += m->symbols[begin].size)
         consider(m, begin);
     while (m->count && !m->failed) {
-        pair top = pop_pair(m);
-        symbol *left = &m->symbols[top.begin], *right = left + left->size;
-        if (left->size == 0 || top.begin + left->size == m->text.size || left->size + right->size != (int)top.size)
+        heap_pair top = heap_pop(m->heap, &m->count);
+        symbol *left = &m->symbols[top.at], *right = left + left->size;
+        if (left->size == 0 || top.at + left->size == m->text.size || left->size + right->size != (int)top.value)
             continue;
-        left->size = (uint16_t)top.size;
+        left->size = (uint16_t)top.value;
         right->size = 0;
-        if (top.begin + top.size < m->text.size)
-            m->symbols[top.begin + top.size].before = left->size;
+        if (top.at + top.value < m->text.size)
+            m->symbols[top.at + top.value].before = left->size;
         if (left->before)
-            consider(m, top.begin - left->before);
-        consider(m, top.begin);
+            consider(m, top.at - left->before);
+        consider(m, top.at);
     }
 }
 
@@ -1115,12 +903,8 @@ static void merge_symbols(merging *m)
    has gone SPLITS_DEEP deep, the library keeps it. */
 static void add_symbol(cutter *c, const uint16_t *splits, size_t begin, size_t size, int depth)
 {
-    const piece *p;
-    string text = from(c->text, begin);
-    size_t left;
-    text.size = size;
-    p = look_up(c->model, text);
-    left = p && p->type == SENTENCEPIECE_UNUSED && splits ? splits[p - c->model->pieces] : 0;
+    const piece *p = look_up(c->model, text_of(c->text.text + begin, size));
+    size_t left = p && p->type == SENTENCEPIECE_UNUSED && splits ? splits[p - c->model->pieces] : 0;
     if (p && depth > SPLITS_DEEP) {
         add_piece(c, (int32_t)(p - c->model->pieces), begin, size);
     } else if (left) {
@@ -1155,8 +939,8 @@ static void cut_by_bpe(cutter *c)
 static size_t word_size(string text)
 {
     size_t size = character_size(text);
-    while (size < text.size && !begins(from(text, size), SPACE))
-        size += character_size(from(text, size));
+    while (size < text.size && !text_begins(text_from(text, size), mark))
+        size += character_size(text_from(text, size));
     return size;
 }
 
@@ -1166,7 +950,7 @@ static void cut_simply(cutter *c)
     size_t begin, size;
     string next;
     for (begin = 0; begin < c->text.size && !c->failed; begin += next.size) {
-        next = from(c->text, begin);
+        next = text_from(c->text, begin);
         size = words ? word_size(next) : symbol_size(c->model, next);
         next.size = size ? size : character_size(next);
         add_piece(c, usable_id(c->model, look_up(c->model, next)), begin, next.size);
@@ -1183,8 +967,7 @@ static void encode_part(cutter *c, string part, buffer *normalized)
     c->failed |= normalized->failed;
     if (c->failed || normalized->size == begin)
         return;
-    c->text.text = normalized->text + begin;
-    c->text.size = normalized->size - begin;
+    c->text = text_from(text_in(normalized), begin);
     c->after_unknown = 0;
     switch (c->model->kind) {
     case SENTENCEPIECE_UNIGRAM: cut_by_unigram(c); break;
@@ -1201,7 +984,7 @@ static int32_t sentinel_at(const sentencepiece *model, string text, size_t *size
 {
     size_t digits = strlen(sentinel_name), i = digits;
     int64_t k = 0;
-    if (!begins(text, sentinel_name))
+    if (!text_begins(text, text_word(sentinel_name)))
         return -1;
     for (; i < text.size && text.text[i] >= '0' && text.text[i] <= '9' && k < model->extra_ids; i++)
         k = k * 10 + (text.text[i] - '0');
@@ -1257,14 +1040,13 @@ static void encode_all(cutter *c, string text, buffer *normalized)
         encode_part(c, part, normalized);
         if (k < 0)
             return;
-        append(normalized, text.text, size);
+        text_append(normalized, text_of(text.text, size));
         c->failed |= normalized->failed;
         add_token(c, model->count + model->extra_ids - 1 - k, size);
         skip(&text, size);
         while ((space = space_size(text, 0)) > 0)
             skip(&text, space);
-        part.text = text.text;
-        part.size = 0;
+        part = text_of(text.text, 0);
     }
 }
 
@@ -1273,22 +1055,19 @@ const char *sentencepiece_encode(const sentencepiece *model, const char *text, s
 {
     buffer normalized = {NULL, 0, 0, 0};
     const char *at;
-    string whole;
     cutter c;
     size_t i;
-    whole.text = size ? text : "";
-    whole.size = size;
     memset(tokens, 0, sizeof *tokens);
     memset(&c, 0, sizeof c);
     c.model = model;
     c.tokens = tokens;
     c.most = most_of(model, size);
-    encode_all(&c, whole, &normalized);
+    encode_all(&c, text_of(size ? text : "", size), &normalized);
     at = tokens->normalized = normalized.text;
     tokens->normalized_size = normalized.size;
     if (c.failed) {
         sentencepiece_tokens_free(tokens);
-        return c.failed == TOO_LARGE ? too_large : no_memory;
+        return cause_of(c.failed);
     }
     for (i = 0; i < tokens->count; i++) {
         string *spelling = &tokens->pieces[i];
@@ -1311,18 +1090,6 @@ void sentencepiece_tokens_free(sentencepiece_tokens *tokens)
 
 /* ---- decoding ---- */
 
-static void append_bytes(buffer *out, buffer *bytes)
-{
-    string text;
-    text.text = bytes->text;
-    for (text.size = bytes->size; text.size;) {
-        size_t size = shown_utf8(text.text, text.size);
-        append(out, size ? text.text : REPLACEMENT, size ? size : strlen(REPLACEMENT));
-        skip(&text, size ? size : 1);
-    }
-    bytes->size = 0;
-}
-
 /* What stands in text for a piece that is no byte, with U+2581 for each space. *at_start: whether a space in front is
    the one that encoding put there, which is left out; it then tells whether that may be so of the next piece. */
 static string spelling_of(const sentencepiece *model, const piece *p, int *at_start)
@@ -1331,8 +1098,8 @@ static string spelling_of(const sentencepiece *model, const piece *p, int *at_st
     string spelling = p->text;
     if (p->type == SENTENCEPIECE_CONTROL) {
         spelling.size = 0;
-    } else if (*at_start && (n->add_dummy_prefix || n->remove_extra_whitespaces) && begins(spelling, SPACE)) {
-        skip(&spelling, strlen(SPACE));
+    } else if (*at_start && (n->add_dummy_prefix || n->remove_extra_whitespaces) && text_begins(spelling, mark)) {
+        skip(&spelling, mark.size);
         *at_start = n->remove_extra_whitespaces;
     }
     return p->type == SENTENCEPIECE_UNKNOWN ? model->unknown_text : spelling;
@@ -1344,34 +1111,34 @@ static void decode_part(const sentencepiece *model, const int32_t *ids, size_t c
     buffer text = {NULL, 0, 0, 0}, bytes = {NULL, 0, 0, 0};
     int at_start = 1;
     size_t i, most;
-    string whole, spelling;
+    string spelling;
     for (i = 0; i < count; i++) {
         const piece *p = &model->pieces[ids[i]];
         if (p->type == SENTENCEPIECE_BYTE) {
             char byte = (char)byte_of(p->text);
-            append(&bytes, &byte, 1);
+            text_append(&bytes, text_of(&byte, 1));
             continue;
         }
-        append_bytes(&text, &bytes);
+        text_append_valid(&text, text_in(&bytes));
+        bytes.size = 0;
         at_start = at_start && text.size == 0;
         spelling = spelling_of(model, p, &at_start);
         if (p->type == SENTENCEPIECE_UNKNOWN)
-            append(&text, spelling.text, spelling.size);
+            text_append(&text, spelling);
         else
-            append_replaced(&text, spelling, SPACE, " ");
+            text_append_replaced(&text, spelling, mark, blank);
     }
-    append_bytes(&text, &bytes);
+    text_append_valid(&text, text_in(&bytes));
     if (text.failed || bytes.failed)
         out->failed = NO_MEMORY;
-    whole.text = text.text;
-    whole.size = text.size;
-    most = most_of(model, whole.size);
-    if (out->size && whole.size)
-        append(out, " ", 1);
+    most = most_of(model, text.size);
+    if (out->size && text.size)
+        text_append(out, blank);
     if (model->denormalizer.unit_count)
-        normalize(&model->denormalizer, NULL, whole, most < SIZE_MAX - out->size ? most + out->size : SIZE_MAX, out);
+        normalize(&model->denormalizer, NULL, text_in(&text), most < SIZE_MAX - out->size ? most + out->size : SIZE_MAX,
+                  out);
     else
-        append(out, whole.text, whole.size);
+        text_append(out, text_in(&text));
     free(text.text);
     free(bytes.text);
 }
@@ -1393,14 +1160,14 @@ const char *sentencepiece_decode(const sentencepiece *model, const int32_t *ids,
             begin = i + 1;
             snprintf(name, sizeof name, "%s%s%d>", out.size ? " " : "", sentinel_name,
                      (int)(model->count + model->extra_ids - 1 - ids[i]));
-            append(&out, name, strlen(name));
+            text_append(&out, text_word(name));
         }
     if (begin < count)
         decode_part(model, ids + begin, count - begin, &out);
-    append(&out, "", 1);
+    text_append(&out, text_of("", 1));
     if (out.failed) {
         free(out.text);
-        return out.failed == TOO_LARGE ? too_large : no_memory;
+        return cause_of(out.failed);
     }
     *text = out.text;
     *size = out.size - 1;
@@ -1422,23 +1189,21 @@ size_t sentencepiece_piece_bytes(const sentencepiece *model, int32_t id, int fir
         return 1;
     }
     for (rest = spelling_of(model, p, &first); rest.size; used++) {
-        int space = p->type != SENTENCEPIECE_UNKNOWN && begins(rest, SPACE);
+        int space = p->type != SENTENCEPIECE_UNKNOWN && text_begins(rest, mark);
         byte = space ? ' ' : *rest.text;
         if (used < size)
             out[used] = byte;
-        skip(&rest, space ? strlen(SPACE) : 1);
+        skip(&rest, space ? mark.size : 1);
     }
     return used;
 }
 
 int32_t sentencepiece_id(const sentencepiece *model, const char *spelling, size_t size)
 {
-    string text;
+    string text = text_of(size ? spelling : "", size);
     const piece *p;
     int32_t k;
     size_t used = 0;
-    text.text = size ? spelling : "";
-    text.size = size;
     if ((k = sentinel_at(model, text, &used)) >= 0 && used == size)
         return model->count + model->extra_ids - 1 - k;
     p = find_piece(model->sorted + model->sorted_count, model->other_count, text);

@@ -1,6 +1,6 @@
 /* sentencepiece.h: text to token ids and back, with a SentencePiece model (T5's spiece.model; the tokenizer.model of
    Llama 2, Mistral 7B and Gemma) and the results of the SentencePiece library: Unigram, BPE, words and characters. It
-   takes sentencepiece.c, trie.h and shown.h: C99 and libc.
+   takes sentencepiece.c, heap.h, trie.h, text.h and shown.h: C99 and libc.
 
        sentencepiece model;
        const char *error = sentencepiece_open(&model, "spiece.model");
@@ -28,6 +28,7 @@
 #ifndef SENTENCEPIECE_H
 #define SENTENCEPIECE_H
 
+#include "text.h"
 #include "trie.h"
 
 #include <stddef.h>
@@ -54,10 +55,7 @@ typedef enum sentencepiece_type {
     SENTENCEPIECE_BYTE /* one byte of what no piece spells */
 } sentencepiece_type;
 
-typedef struct sentencepiece_string {
-    const char *text; /* not ended by a NUL */
-    size_t size;      /* in bytes */
-} sentencepiece_string;
+typedef text_span sentencepiece_string; /* text not ended by a NUL, and its size in bytes */
 
 typedef struct sentencepiece_piece {
     sentencepiece_string text;
@@ -87,19 +85,19 @@ typedef struct sentencepiece {
 
     /* For sentencepiece.c. sorted: the sorted_count pieces that text is cut into, by their bytes, then the other_count
        that it is not. Of the first, tree has all under Unigram, symbols the user-defined ones; hashed, but for Unigram:
-       their ids by the hash of their bytes, -1 where there is none; longest is the size of the longest. */
+       their ids by their bytes; longest is the size of the longest. */
     const sentencepiece_piece **sorted;
     int32_t sorted_count, other_count;
     trie tree, symbols;
-    int32_t *hashed, byte_ids[256];
-    uint32_t hash_mask;
+    text_index hashed;
+    int32_t byte_ids[256];
     size_t longest;
     int byte_fallback;
     float unknown_score;
     sentencepiece_string unknown_text; /* what the unknown piece decodes to */
     sentencepiece_normalizer normalizer, denormalizer;
     void *owned, *contents;
-    char error[512];
+    char error[TEXT_ERROR];
 } sentencepiece;
 
 /* The tokens of a text. */

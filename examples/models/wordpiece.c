@@ -1,13 +1,8 @@
 #include "wordpiece.h"
 
 #include "json.h"
-#include "shown.h"
 #include "unicode.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -19,31 +14,24 @@ enum {
 
 typedef wordpiece_word word;
 typedef wordpiece_added added_token;
+typedef text_buffer buffer;
 
 static const char vocab_txt[] = "vocab.txt", tokenizer_json[] = "tokenizer.json",
                   config_json[] = "tokenizer_config.json";
-static const char no_memory[] = "no memory";
 
 /* ---- messages ---- */
 
 /* An empty model, whose messages will begin with its name. */
 static void start(wordpiece *model, const char *name)
 {
-    char text[SHOWN_NAME];
     memset(model, 0, sizeof *model);
-    snprintf(model->error, sizeof model->error, "%s", shown_name(text, name));
+    text_begin_message(model->error, name);
 }
 
-/* file: of the directory; NULL for the directory itself. */
-static const char *fail(wordpiece *model, const char *file, const char *format, ...)
+/* Goes on with a message: file is one of the directory; NULL for the directory itself. */
+static char *in(wordpiece *model, const char *file)
 {
-    size_t used = strlen(model->error);
-    va_list arguments;
-    snprintf(model->error + used, sizeof model->error - used, "%s%s: ", file ? "/" : "", file ? file : "");
-    used = strlen(model->error);
-    va_start(arguments, format);
-    vsnprintf(model->error + used, sizeof model->error - used, format, arguments);
-    va_end(arguments);
+    text_fail(model->error, "%s%s: ", file ? "/" : "", file ? file : "");
     return model->error;
 }
 
@@ -74,45 +62,20 @@ static size_t sort_words(word *words, size_t count)
     return kept;
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+    return trie_compare((const word *)a, (const word *)b);
+}
+
 static const word *find_word(const word *words, size_t count, const char *text, size_t size)
 {
-    size_t low = 0, high = count;
     word key;
     key.text = text;
     key.size = size;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = trie_compare(&key, &words[middle]);
-        if (order == 0)
-            return &words[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    return (const word *)bsearch(&key, words, count, sizeof *words, compare_texts);
 }
 
 /* ---- text that is cleaned ---- */
-
-typedef struct buffer {
-    char *text;
-    size_t size, room;
-} buffer;
-
-/* Makes room for `size` bytes more; what is written then is not checked again. */
-static int reserve(buffer *b, size_t size)
-{
-    if (size > b->room - b->size) {
-        size_t room = b->size + b->size / 2 + size + 64;
-        char *larger = b->size < SIZE_MAX / 4 && size < SIZE_MAX / 4 ? (char *)realloc(b->text, room) : NULL;
-        if (!larger)
-            return 0;
-        b->text = larger;
-        b->room = room;
-    }
-    return 1;
-}
 
 static void put(buffer *b, uint32_t code)
 {
@@ -150,7 +113,7 @@ static int clean(const wordpiece *model, const char *text, size_t size, buffer *
     uint32_t code;
     out->size = 0;
     for (at = 0; at < size; at += n) {
-        if (!reserve(out, 16))
+        if (!text_reserve(out, 16))
             return 0;
         n = unicode_read(text + at, size - at, &code);
         if (code >= UNICODE_INVALID)
@@ -176,11 +139,11 @@ static int clean(const wordpiece *model, const char *text, size_t size, buffer *
     }
     if (strips && model->strip_accents) {
         spare->size = 0;
-        if (!reserve(spare, 3 * out->size)) /* no character grows more */
+        if (!text_reserve(spare, 3 * out->size)) /* no character grows more */
             return 0;
         spare->size = unicode_normalize(UNICODE_NFD, out->text, out->size, spare->text, spare->room);
         for (at = out->size = 0; at < spare->size; at += n) {
-            if (!reserve(out, 16))
+            if (!text_reserve(out, 16))
                 return 0;
             n = unicode_read(spare->text + at, spare->size - at, &code);
             if (code >= 0x80 && unicode_bert_category(code) == UNICODE_MN)
@@ -209,9 +172,8 @@ static word take_string(reading *r, json string)
 {
     word w;
     w.text = r->next;
-    w.size = json_string(string, NULL, 0);
+    w.size = json_string(string, r->next, SIZE_MAX);
     w.id = -1;
-    json_string(string, r->next, w.size + 1);
     r->next += w.size + 1;
     return w;
 }
@@ -248,7 +210,7 @@ static const char *read_lines(wordpiece *model, const char *text, size_t size)
         for (i = 0; i < w->size; i += n) {
             n = unicode_read(w->text + i, w->size - i, &code);
             if (code >= UNICODE_INVALID)
-                return fail(model, vocab_txt, "line %lu is not UTF-8", (unsigned long)model->word_count);
+                return text_fail(in(model, vocab_txt), "line %lu is not UTF-8", (unsigned long)model->word_count);
         }
     }
     return NULL;
@@ -261,8 +223,8 @@ static const char *read_members(wordpiece *model, reading *r, json vocab)
     for (name = json_first(vocab); name.type; name = json_next(name)) {
         word w = take_string(r, name);
         if (!read_id(json_value(name), &w.id))
-            return fail(model, tokenizer_json, "model.vocab: the id of \"%s\" is not one below 2147483647",
-                        shown_text(text, sizeof text, w.text, w.size));
+            return text_fail(in(model, tokenizer_json), "model.vocab: the id of \"%s\" is not one below 2147483647",
+                             shown_text(text, sizeof text, w.text, w.size));
         model->words[model->word_count++] = w;
     }
     return NULL;
@@ -292,7 +254,7 @@ static const char *read_flag(wordpiece *model, const char *file, json object, co
     if (value.type == JSON_TRUE || value.type == JSON_FALSE)
         *flag = value.type == JSON_TRUE;
     else if (value.type && value.type != JSON_NULL)
-        return fail(model, file, "%s: neither true nor false", name);
+        return text_fail(in(model, file), "%s: neither true nor false", name);
     return NULL;
 }
 
@@ -314,19 +276,19 @@ static const char *read_options(wordpiece *model, reading *r)
     r->prefix = plain_word("##");
     if (r->tokenizer.type) {
         if (!has_type(m, "WordPiece") || json_get(m, "merges").type)
-            return fail(model, tokenizer_json, "model: not a WordPiece model");
+            return text_fail(in(model, tokenizer_json), "model: not a WordPiece model");
         if (!has_type(normalizer, "BertNormalizer"))
-            return fail(model, tokenizer_json, "normalizer: not a BertNormalizer");
+            return text_fail(in(model, tokenizer_json), "normalizer: not a BertNormalizer");
         if (!has_type(json_get(r->tokenizer, "pre_tokenizer"), "BertPreTokenizer"))
-            return fail(model, tokenizer_json, "pre_tokenizer: not a BertPreTokenizer");
+            return text_fail(in(model, tokenizer_json), "pre_tokenizer: not a BertPreTokenizer");
         if ((value = json_get(m, "continuing_subword_prefix")).type == JSON_STRING)
             r->prefix = take_string(r, value);
         else if (value.type)
-            return fail(model, tokenizer_json, "model.continuing_subword_prefix: not a string");
+            return text_fail(in(model, tokenizer_json), "model.continuing_subword_prefix: not a string");
         if ((value = json_get(m, "max_input_chars_per_word")).type) {
             if (!json_uint(value, &number) || number > LONGEST_WORD_MAX)
-                return fail(model, tokenizer_json, "model.max_input_chars_per_word: not a number up to %d",
-                            (int)LONGEST_WORD_MAX);
+                return text_fail(in(model, tokenizer_json), "model.max_input_chars_per_word: not a number up to %d",
+                                 (int)LONGEST_WORD_MAX);
             model->longest_word = (size_t)number;
         }
         if ((error = read_flag(model, tokenizer_json, normalizer, "clean_text", &model->clean_text)) != NULL ||
@@ -390,11 +352,11 @@ static const char *read_added(wordpiece *model, reading *r, const char *file, js
     char text[128];
     memset(a, 0, sizeof *a);
     if (content.type != JSON_STRING || json_string(content, NULL, 0) == 0)
-        return fail(model, file, "an added token without content");
+        return text_fail(in(model, file), "an added token without content");
     a->word = take_string(r, content);
     shown_text(text, sizeof text, a->word.text, a->word.size);
     if (a->word.size > ADDED_MAX)
-        return fail(model, file, "the added token \"%s\" is longer than %d bytes", text, (int)ADDED_MAX);
+        return text_fail(in(model, file), "the added token \"%s\" is longer than %d bytes", text, (int)ADDED_MAX);
     if (digits) { /* the id is the name of the member */
         json number;
         json_parse(&number, digits->text, digits->size, NULL);
@@ -403,12 +365,12 @@ static const char *read_added(wordpiece *model, reading *r, const char *file, js
         known = read_id(json_get(object, "id"), &a->word.id);
     }
     if (!known)
-        return fail(model, file, "the added token \"%s\" has no id below 2147483647", text);
+        return text_fail(in(model, file), "the added token \"%s\" has no id below 2147483647", text);
     if ((error = read_flag(model, file, object, "normalized", &a->normalized)) != NULL ||
         (error = read_flag(model, file, object, "single_word", &single_word)) != NULL)
         return error;
     if (single_word)
-        return fail(model, file, "the added token \"%s\" is a single_word, which is not read here", text);
+        return text_fail(in(model, file), "the added token \"%s\" is a single_word, which is not read here", text);
     model->added_count++;
     return NULL;
 }
@@ -434,27 +396,23 @@ static const char *read_all_added(wordpiece *model, reading *r)
     return error;
 }
 
-/* Cleans the spelling of `count` words into *pool, and leaves out what nothing is left of. Returns the number of words,
-   or SIZE_MAX if memory is lacking. */
+/* Cleans the spelling of `count` words into *pool, and leaves out what nothing is left of. Returns the number of words;
+   pool->failed tells of a lack of memory. */
 static size_t clean_words(const wordpiece *model, word *words, size_t count, buffer *pool)
 {
-    buffer out = {NULL, 0, 0}, spare = {NULL, 0, 0};
+    buffer out = {NULL, 0, 0, 0}, spare = {NULL, 0, 0, 0};
     size_t i, kept = 0, at = 0;
-    for (i = 0; i < count; i++) {
-        if (!clean(model, words[i].text, words[i].size, &out, &spare) || !reserve(pool, out.size)) {
-            kept = SIZE_MAX;
-            break;
-        }
+    for (i = 0; i < count && !pool->failed; i++) {
+        pool->failed |= !clean(model, words[i].text, words[i].size, &out, &spare);
         if (out.size == 0)
             continue;
-        memcpy(pool->text + pool->size, out.text, out.size);
-        pool->size += out.size;
+        text_append(pool, text_in(&out));
         words[kept] = words[i];
         words[kept++].size = out.size;
     }
     free(out.text);
     free(spare.text);
-    for (i = 0; kept != SIZE_MAX && i < kept; at += words[i++].size) /* the pool stays where it is now */
+    for (i = 0; i < kept && !pool->failed; at += words[i++].size) /* the pool stays where it is now */
         words[i].text = pool->text + at;
     return kept;
 }
@@ -464,10 +422,10 @@ static const char *index_added(wordpiece *model)
 {
     size_t count = model->added_count, vocabulary = model->word_count, i, kept, spelt = 0, cleaned = 0;
     word *places = (word *)malloc((2 * count + 1) * sizeof *places), *others = places ? places + count : NULL;
-    buffer pool = {NULL, 0, 0};
+    buffer pool = {NULL, 0, 0, 0};
     const char *error = NULL;
     if (!places)
-        return no_memory;
+        return TEXT_NO_MEMORY;
     for (i = 0; i < count; i++) {
         places[i] = model->added[i].word;
         places[i].id = (int32_t)i;
@@ -489,8 +447,9 @@ static const char *index_added(wordpiece *model)
     }
     model->word_count = sort_words(model->words, model->word_count);
     error = trie_build(&model->spelt, places, spelt);
-    if (!error && cleaned && (cleaned = clean_words(model, others, cleaned, &pool)) > 0)
-        error = cleaned == SIZE_MAX ? no_memory : trie_build(&model->cleaned, others, sort_words(others, cleaned));
+    if (!error && cleaned && (cleaned = clean_words(model, others, cleaned, &pool)) > 0 && !pool.failed)
+        error = trie_build(&model->cleaned, others, sort_words(others, cleaned));
+    error = pool.failed ? TEXT_NO_MEMORY : error;
     free(pool.text);
     free(places);
     return error;
@@ -506,8 +465,8 @@ static const char *read_json(wordpiece *model, const char *file, const char *tex
     if (!text)
         return NULL;
     if ((error = json_parse(value, text, size, &where)) != NULL)
-        return fail(model, file, "byte %lu: %s", (unsigned long)where, error);
-    return value->type == JSON_OBJECT ? NULL : fail(model, file, "not an object");
+        return text_fail(in(model, file), "byte %lu: %s", (unsigned long)where, error);
+    return value->type == JSON_OBJECT ? NULL : text_fail(in(model, file), "not an object");
 }
 
 /* Puts the words in order, and makes what text is cut with: without those that are longer than any word of a text. */
@@ -522,7 +481,7 @@ static const char *index_words(wordpiece *model, word prefix)
             model->count = model->words[i].id + 1;
     model->word_count = sort_words(model->words, model->word_count);
     if (!pieces)
-        return no_memory;
+        return TEXT_NO_MEMORY;
     for (i = 0; i < model->word_count; i++)
         if (model->words[i].size && model->words[i].size <= prefix.size + 4 * model->longest_word)
             pieces[count++] = model->words[i];
@@ -543,11 +502,11 @@ static const char *read_words(wordpiece *model, reading *r)
                    elements(json_get(r->tokenizer, "added_tokens"));
     const char *file = f->vocab ? vocab_txt : tokenizer_json, *error = NULL;
     if (!f->vocab && vocab.type != JSON_OBJECT)
-        return fail(model, file, "model.vocab: not an object");
+        return text_fail(in(model, file), "model.vocab: not an object");
     model->words = (word *)malloc((count + added) * sizeof *model->words);
     model->added = (added_token *)malloc(added * sizeof *model->added);
     if (!model->words || !model->added)
-        return fail(model, NULL, no_memory);
+        return text_fail(in(model, NULL), TEXT_NO_MEMORY);
     if (f->vocab) {
         memcpy(r->next, f->vocab, f->vocab_size);
         error = read_lines(model, r->next, f->vocab_size);
@@ -558,12 +517,12 @@ static const char *read_words(wordpiece *model, reading *r)
     if (error)
         return error;
     if ((error = index_words(model, r->prefix)) != NULL)
-        return fail(model, NULL, "%s", error);
+        return text_fail(in(model, NULL), "%s", error);
     read_specials(r);
     if ((error = read_all_added(model, r)) != NULL)
         return error;
     error = index_added(model);
-    return error ? fail(model, NULL, "%s", error) : NULL;
+    return error ? text_fail(in(model, NULL), "%s", error) : NULL;
 }
 
 static const char *read_model(wordpiece *model, const wordpiece_files *files)
@@ -576,19 +535,18 @@ static const char *read_model(wordpiece *model, const wordpiece_files *files)
     memset(&r, 0, sizeof r);
     r.files = files;
     if (!files->vocab && !files->tokenizer)
-        return fail(model, NULL, "there is neither vocab.txt nor tokenizer.json");
+        return text_fail(in(model, NULL), "there is neither vocab.txt nor tokenizer.json");
     if (files->vocab_size > FILE_MAX || files->tokenizer_size > FILE_MAX || files->config_size > FILE_MAX)
-        return fail(model,
-                    files->vocab_size > FILE_MAX       ? vocab_txt
-                    : files->tokenizer_size > FILE_MAX ? tokenizer_json
-                                                       : config_json,
-                    "larger than %d bytes", (int)FILE_MAX);
+        return text_fail(in(model, files->vocab_size > FILE_MAX       ? vocab_txt
+                                   : files->tokenizer_size > FILE_MAX ? tokenizer_json
+                                                                      : config_json),
+                         "larger than %d bytes", (int)FILE_MAX);
     if ((error = read_json(model, tokenizer_json, files->tokenizer, files->tokenizer_size, &r.tokenizer)) != NULL ||
         (error = read_json(model, config_json, files->config, files->config_size, &r.config)) != NULL)
         return error;
     model->text = r.next = (char *)malloc(files->vocab_size + files->tokenizer_size + files->config_size + 1);
     if (!r.next)
-        return fail(model, NULL, no_memory);
+        return text_fail(in(model, NULL), TEXT_NO_MEMORY);
     if ((error = read_options(model, &r)) != NULL || (error = read_words(model, &r)) != NULL)
         return error;
     ids[0] = &model->unk_id;
@@ -599,11 +557,11 @@ static const char *read_model(wordpiece *model, const wordpiece_files *files)
     for (i = 0; i < SPECIALS; i++)
         *ids[i] = wordpiece_id(model, r.specials[i].text, r.specials[i].size);
     if (model->unk_id < 0)
-        return fail(model, files->vocab ? vocab_txt : tokenizer_json, "no unknown token, \"%s\"",
-                    shown_text(text, sizeof text, r.specials[0].text, r.specials[0].size));
+        return text_fail(in(model, files->vocab ? vocab_txt : tokenizer_json), "no unknown token, \"%s\"",
+                         shown_text(text, sizeof text, r.specials[0].text, r.specials[0].size));
     model->by_id = (word *)malloc(model->word_count * sizeof *model->by_id);
     if (!model->by_id)
-        return fail(model, NULL, no_memory);
+        return text_fail(in(model, NULL), TEXT_NO_MEMORY);
     memcpy(model->by_id, model->words, model->word_count * sizeof *model->by_id);
     qsort(model->by_id, model->word_count, sizeof *model->by_id, compare_ids);
     if (model->by_id[model->word_count - 1].id >= model->count) /* empty lines and lines twice have ids as well */
@@ -611,18 +569,14 @@ static const char *read_model(wordpiece *model, const wordpiece_files *files)
     return NULL;
 }
 
-/* Keeps the message, and gives back the rest, when there is one. */
+/* Gives back everything when there is a message, which stays. */
 static const char *finish(wordpiece *model, const char *error)
 {
-    char message[sizeof model->error];
-    if (error) {
-        memcpy(message, model->error, sizeof message);
+    if (error)
         wordpiece_close(model);
-        memcpy(model->error, message, sizeof message);
-        return model->error;
-    }
-    model->error[0] = 0;
-    return NULL;
+    else
+        model->error[0] = 0;
+    return error;
 }
 
 const char *wordpiece_parse(wordpiece *model, const wordpiece_files *files, const char *name)
@@ -631,33 +585,22 @@ const char *wordpiece_parse(wordpiece *model, const wordpiece_files *files, cons
     return finish(model, read_model(model, files));
 }
 
-/* Reads a file of the directory whole; *text stays NULL if there is none. */
-static const char *read_file(wordpiece *model, char *path, size_t length, const char *file, char **text, size_t *size)
+/* Reads a file of the directory whole; its text stays NULL if there is none. */
+static const char *read_file(wordpiece *model, char *path, size_t length, const char *file, buffer *contents)
 {
-    const char *error = NULL;
-    size_t room = 1 << 16, got;
+    const char *cause;
     FILE *stream;
     path[length] = '/';
     strcpy(path + length + 1, file);
     errno = 0;
     if ((stream = fopen(path, "rb")) == NULL)
-        return errno == ENOENT || errno == ENOTDIR ? NULL : fail(model, file, "cannot be opened: %s", strerror(errno));
-    if ((*text = (char *)malloc(room)) == NULL)
-        error = fail(model, NULL, no_memory);
-    while (!error && *size <= FILE_MAX && (got = fread(*text + *size, 1, room - *size, stream)) > 0) {
-        *size += got;
-        if (*size == room && !error) {
-            char *larger = (char *)realloc(*text, room *= 2);
-            if (larger)
-                *text = larger;
-            else
-                error = fail(model, NULL, no_memory);
-        }
-    }
-    if (!error && ferror(stream))
-        error = fail(model, file, "cannot be read: %s", strerror(errno));
-    fclose(stream);
-    return error;
+        return errno == ENOENT || errno == ENOTDIR
+                   ? NULL
+                   : text_fail(in(model, file), "cannot be opened: %s", strerror(errno));
+    if ((cause = text_read(stream, FILE_MAX, contents)) == NULL)
+        return NULL;
+    return contents->failed ? text_fail(in(model, NULL), cause)
+                            : text_fail(in(model, file), "%s: %s", cause, strerror(errno));
 }
 
 /* The length of a path without the name of the file, if it ends in that. */
@@ -671,16 +614,16 @@ static size_t without(const char *path, size_t length, const char *file)
 
 const char *wordpiece_open(wordpiece *model, const char *directory)
 {
-    size_t length = strlen(directory), i, sizes[3] = {0, 0, 0};
-    char *texts[3] = {NULL, NULL, NULL}, *path = (char *)malloc(length + 32);
-    const char *names[3], *error = NULL;
+    static const char *const names[] = {vocab_txt, tokenizer_json, config_json};
+    size_t length = strlen(directory), i;
+    buffer texts[3];
+    char *path = (char *)malloc(length + 32);
+    const char *error = NULL;
     wordpiece_files files;
-    names[0] = vocab_txt;
-    names[1] = tokenizer_json;
-    names[2] = config_json;
+    memset(texts, 0, sizeof texts);
     start(model, directory);
     if (!path)
-        return finish(model, fail(model, NULL, no_memory));
+        return finish(model, text_fail(in(model, NULL), TEXT_NO_MEMORY));
     if (strcmp(directory, vocab_txt) == 0 || strcmp(directory, tokenizer_json) == 0) {
         directory = ".";
         length = 1;
@@ -690,16 +633,16 @@ const char *wordpiece_open(wordpiece *model, const char *directory)
     path[length] = 0;
     start(model, path);
     for (i = 0; i < 3 && !error; i++)
-        error = read_file(model, path, length, names[i], &texts[i], &sizes[i]);
-    files.vocab = texts[0];
-    files.tokenizer = texts[1];
-    files.config = texts[2];
-    files.vocab_size = sizes[0];
-    files.tokenizer_size = sizes[1];
-    files.config_size = sizes[2];
+        error = read_file(model, path, length, names[i], &texts[i]);
+    files.vocab = texts[0].text;
+    files.tokenizer = texts[1].text;
+    files.config = texts[2].text;
+    files.vocab_size = texts[0].size;
+    files.tokenizer_size = texts[1].size;
+    files.config_size = texts[2].size;
     error = finish(model, error ? error : read_model(model, &files));
     for (i = 0; i < 3; i++)
-        free(texts[i]);
+        free(texts[i].text);
     free(path);
     return error;
 }
@@ -713,7 +656,7 @@ void wordpiece_close(wordpiece *model)
     free(model->by_id);
     free(model->added);
     free(model->text);
-    memset(model, 0, sizeof *model);
+    memset(model, 0, offsetof(wordpiece, error));
 }
 
 int32_t wordpiece_id(const wordpiece *model, const char *text, size_t size)
@@ -724,21 +667,14 @@ int32_t wordpiece_id(const wordpiece *model, const char *text, size_t size)
 
 wordpiece_word wordpiece_token(const wordpiece *model, int32_t id)
 {
-    size_t low = 0, high = model->word_count;
     word none;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (model->by_id[middle].id == id)
-            return model->by_id[middle];
-        if (id < model->by_id[middle].id)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    const word *found;
     none.text = NULL;
     none.size = 0;
+    none.id = id;
+    found = (const word *)bsearch(&none, model->by_id, model->word_count, sizeof none, compare_ids);
     none.id = -1;
-    return none;
+    return found ? *found : none;
 }
 
 /* ---- tokens of a text ---- */
@@ -752,16 +688,7 @@ typedef struct work {
 
 static int push(work *w, int32_t id)
 {
-    if (w->tokens->count == w->room) {
-        size_t room = 2 * w->room + 32;
-        int32_t *larger = room < SIZE_MAX / 8 ? (int32_t *)realloc(w->tokens->ids, room * sizeof *larger) : NULL;
-        if (!larger)
-            return 0;
-        w->tokens->ids = larger;
-        w->room = room;
-    }
-    w->tokens->ids[w->tokens->count++] = id;
-    return 1;
+    return text_push(&w->tokens->ids, &w->tokens->count, &w->room, &id, 1);
 }
 
 /* Cuts one word of so many characters. */
@@ -870,7 +797,7 @@ const char *wordpiece_encode(const wordpiece *model, const char *text, size_t si
     free(w.spare.text);
     if (!done)
         wordpiece_tokens_free(tokens);
-    return done ? NULL : no_memory;
+    return done ? NULL : TEXT_NO_MEMORY;
 }
 
 void wordpiece_tokens_free(wordpiece_tokens *tokens)

@@ -1,6 +1,6 @@
 /* wordpiece.h: text to token ids as BERT's tokenizers do it (WordPiece), with the results of the Python packages
-   transformers and tokenizers. It takes wordpiece.c, unicode.c, unicode_tables.h, json.c, trie.h and
-   shown.h: C99 and libc.
+   transformers and tokenizers. It takes wordpiece.c, unicode.c, unicode_tables.h, json.c, trie.h,
+   text.h and shown.h: C99 and libc.
 
        wordpiece model;
        const char *error = wordpiece_open(&model, "all-MiniLM-L6-v2");
@@ -30,6 +30,7 @@
 #ifndef WORDPIECE_H
 #define WORDPIECE_H
 
+#include "text.h"
 #include "trie.h"
 
 #include <stddef.h>
@@ -63,7 +64,7 @@ typedef struct wordpiece {
     uint32_t continuing;
     wordpiece_added *added;
     char *text;
-    char error[512];
+    char error[TEXT_ERROR];
 } wordpiece;
 
 /* What a tokenizer is read from; NULL for a file that is not there. The vocabulary is that of vocab, or else that of

@@ -88,7 +88,7 @@ UNTRACED static size_t naive_word(const wordpiece *model, const char *prefix, co
 UNTRACED static void check_cut(const wordpiece *model, const char *prefix, const char *text, size_t size,
                                const wordpiece_tokens *tokens)
 {
-    buffer cleaned = {NULL, 0, 0}, spare = {NULL, 0, 0};
+    buffer cleaned = {NULL, 0, 0, 0}, spare = {NULL, 0, 0, 0};
     size_t begin = 0, count = 0, n;
     uint32_t code;
     int32_t *ids;

@@ -27,9 +27,9 @@ lifted() {
     fi
 }
 readers() {
-    lifted "$1" json; lifted "$1" safetensors json shown; lifted "$1" sentencepiece trie shown; lifted "$1" sample
-    lifted "$1" unicode; lifted "$1" patterns unicode; lifted "$1" bpe json patterns unicode trie shown
-    lifted "$1" wordpiece json unicode trie shown
+    lifted "$1" json; lifted "$1" safetensors json shown; lifted "$1" sample
+    lifted "$1" sentencepiece heap text trie shown; lifted "$1" unicode; lifted "$1" patterns unicode
+    lifted "$1" bpe json patterns unicode trie shown; lifted "$1" wordpiece json unicode text trie shown
 }
 
 part_examples() { counted test_examples; }

@@ -1760,20 +1760,21 @@ TEST(sentencepiece_words_and_characters)
     check_scored(CHARACTER, characters, sizeof characters / sizeof *characters);
 }
 
-/* The hash of a piece's bytes, as sentencepiece.c has it. */
+/* The hash of a piece's bytes, as text.h has it. */
 static uint32_t hash_of(const char *text)
 {
     uint32_t hash = 2166136261u;
     for (; *text; text++)
         hash = (hash ^ (unsigned char)*text) * 16777619u;
-    hash = (hash ^ hash >> 15) * 0x2c1b3c6du;
-    return hash ^ hash >> 13;
+    hash = (hash ^ hash >> 16) * 0x85ebca6bu;
+    hash = (hash ^ hash >> 13) * 0xc2b2ae35u;
+    return hash ^ hash >> 16;
 }
 
 /* Pieces whose hashes are all but the same: more than are looked at where one hash leads. */
 TEST(sentencepiece_crowded_hashes)
 {
-    enum { COUNT = 100, MASK = 255 };
+    enum { COUNT = 300, MASK = 1023 };
     parts p = {{0}, {0}, {0}, {0}};
     char text[COUNT][16], unlisted[16] = "";
     int32_t listed = 0;
@@ -1792,9 +1793,9 @@ TEST(sentencepiece_crowded_hashes)
     if (!open_parts(&o, &p))
         return;
     for (int i = 0; i <= MASK; i++)
-        listed += o.model.hashed[i] >= 0;
+        listed += o.model.hashed.ids[i] >= 0;
     test_case("%d of %d pieces are where their hash says", (int)listed, (int)COUNT);
-    CHECK(o.model.hash_mask == MASK && listed > 0 && listed < COUNT);
+    CHECK(o.model.hashed.mask == MASK && listed > 0 && listed < COUNT);
     for (int i = 0; i < COUNT; i++)
         CHECK(first_id(&o.model, text[i], strlen(text[i])) == 1 + i);
     CHECK(first_id(&o.model, unlisted, strlen(unlisted)) == o.model.unk_id);
