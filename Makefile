@@ -151,9 +151,10 @@ $B/%: $B/examples/%.o $B/attn.o
 in = $(1:%=$B/examples/models/%.o)
 $B/05_translate: $(call in,json safetensors checkpoint sentencepiece layers t5 beam translate)
 $B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert vectors)
-$B/13_generate: $(call in,json safetensors checkpoint layers unicode patterns bpe sentencepiece tokenizer chat)
+of_bpe = bpe bpe_read bpe_split bpe_merge patterns
+$B/13_generate: $(call in,json safetensors checkpoint layers unicode $(of_bpe) sentencepiece tokenizer chat)
 $B/13_generate: $(call in,sample decoder)
-$B/tokenize: $(call in,tokenize bpe patterns sentencepiece wordpiece unicode json)
+$B/tokenize: $(call in,tokenize $(of_bpe) sentencepiece wordpiece unicode json)
 $B/tensors: $(call in,tensors safetensors json)
 $B/grammar: $B/examples/models/train/grammar.o
 $B/train: $(addprefix $B/examples/models/,train/train.o train/learn.o train/network.o sentencepiece.o) $B/attn.o

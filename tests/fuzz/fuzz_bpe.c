@@ -9,6 +9,9 @@
 #include "fuzz.h"
 
 #include "examples/models/bpe.c"
+#include "examples/models/bpe_merge.c"
+#include "examples/models/bpe_read.c"
+#include "examples/models/bpe_split.c"
 #include "examples/models/json.c"
 #include "examples/models/patterns.c"
 #include "examples/models/unicode.c"
@@ -69,7 +72,7 @@ UNTRACED static void check_merges(const bpe_model *m, const char *text, size_t s
     memset(&e, 0, sizeof e);
     e.model = m;
     e.tokens = &tokens;
-    encode_word(&e, make_string(text, size));
+    bpe_encode_word(&e, text_of(text, size));
     MUST(!e.error && (m->ignore_merges || tokens.count == count));
     MUST(m->ignore_merges || count == 0 || memcmp(tokens.ids, ids, count * sizeof *ids) == 0);
     bpe_tokens_free(&tokens);

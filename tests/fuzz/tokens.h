@@ -190,7 +190,8 @@ UNTRACED static inline int split(const sentencepiece *model, const by_byte *inde
         memset(n, 0, sizeof *n);
         n->begin = at;
         if (model->kind == SENTENCEPIECE_WORD) {
-            for (n->size = character_size(rest); n->size < rest.size; n->size += character_size(from(rest, n->size)))
+            for (n->size = character_size(rest); n->size < rest.size;
+                 n->size += character_size(text_from(rest, n->size)))
                 if (is_at((sentencepiece_string){"\342\226\201", 3}, rest.text + n->size, rest.size - n->size))
                     break;
         } else {

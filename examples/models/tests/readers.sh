@@ -10,7 +10,7 @@ compile_reader() { in_lift sh -c "$1 -std=c99 $warnings -c *.c"; }
 compile_user() {
     cp "$models_tests/lift_$1.c" "$work/lift" && in_lift sh -c "$2 $warnings $LDFLAGS lift_$1.c $3 *.o -o user"
 }
-names_of_others() { nm -g --defined-only "$work/lift/$1.o" | sed 's/.* //' | grep -v -E "^_?$1_"; }
+names_of_others() { nm -g --defined-only "$work/lift/$1"*.o | sed -n 's/.* [A-Z] //p' | grep -v -E "^_?$1_"; }
 
 # lifted COMPILER READER OTHERS...: in a directory of its own, as a stranger takes it, a reader of model files compiles,
 # its names begin with its own, and a program that uses it runs, in C and in C++.
@@ -29,7 +29,7 @@ lifted() {
 readers() {
     lifted "$1" json; lifted "$1" safetensors json shown; lifted "$1" sample
     lifted "$1" sentencepiece heap text trie shown; lifted "$1" unicode; lifted "$1" patterns unicode
-    lifted "$1" bpe json patterns unicode trie shown; lifted "$1" wordpiece json unicode text trie shown
+    lifted "$1" bpe json patterns unicode heap text trie shown; lifted "$1" wordpiece json unicode text trie shown
 }
 
 part_examples() { counted test_examples; }

@@ -1,0 +1,759 @@
+/* bpe_read.c: a model of a tokenizer.json, which is checked as it is read: its parts one after another, the added
+   tokens once the vocabulary is known, and the merges once it can be searched. */
+#include "bpe_model.h"
+
+enum {
+    ID_MAX = 1 << 22,     /* ids are below it; the largest published vocabulary has 262,208 */
+    MERGES_MAX = 1 << 22, /* the most merges; published ones are 514,906 */
+    TEMPLATE_MAX = 64,    /* parts of a template */
+    DEPTH = 4,            /* of sequences within sequences */
+    STRING_MAX = 64,      /* bytes of what is written in place of something, and of that: it is looked for everywhere */
+    LONG = 128,           /* if the normalizer writes an added token with more bytes, the growth is GROWTH_LONG, for */
+    GROWTH_LONG = 4,      /* then there is more to look at again */
+    PATTERN_MAX = 2048    /* bytes of a pattern that is compared with those known */
+};
+
+/* A message about a string of the file. */
+static const char *fail_text(bpe *b, const char *format, string text)
+{
+    char out[160];
+    return text_fail(b->error, format, shown_text(out, sizeof out, text.text, text.size));
+}
+
+static const char *fail_json(bpe *b, const char *format, json text)
+{
+    char out[400], clean[160];
+    size_t size = json_string(text, out, sizeof out);
+    return text_fail(b->error, format, shown_text(clean, sizeof clean, out, size < sizeof out ? size : sizeof out - 1));
+}
+
+/* ---- JSON ---- */
+
+/* What a string spells, kept in the model. Its memory is that of the file, in which each is written once. */
+static string take_string(bpe_model *m, json value)
+{
+    string s = text_of(m->next, json_string(value, m->next, SIZE_MAX));
+    m->next += s.size;
+    return s;
+}
+
+/* A member that is true, false, or absent or null: then `usual`. Returns 0 if it is something else. */
+static int read_flag(json value, int usual, int *flag)
+{
+    *flag = value.type == JSON_TRUE || (usual && value.type != JSON_FALSE);
+    return value.type == JSON_TRUE || value.type == JSON_FALSE || value.type == JSON_NULL || value.type == JSON_NONE;
+}
+
+static int is_absent(json value)
+{
+    return value.type == JSON_NONE || value.type == JSON_NULL;
+}
+
+/* A member's string, of 1 to STRING_MAX bytes. */
+static const char *read_string(bpe *b, json value, const char *what, string *text)
+{
+    if (value.type != JSON_STRING)
+        return text_fail(b->error, "%s: a string is missing", what);
+    *text = take_string(b->model, value);
+    if (text->size > STRING_MAX)
+        return text_fail(b->error, "%s: more than %d bytes", what, (int)STRING_MAX);
+    return text->size ? NULL : text_fail(b->error, "%s: an empty string", what);
+}
+
+static int type_is(json value, const char *type)
+{
+    return json_is(json_get(value, "type"), type);
+}
+
+static const char *unknown_type(bpe *b, const char *what, json value)
+{
+    json type = json_get(value, "type");
+    text_fail(b->error, "%s: ", what);
+    return type.type == JSON_STRING ? fail_json(b, "the type \"%s\" is not known here", type)
+                                    : text_fail(b->error, "no type");
+}
+
+/* Reads each part of a Sequence by the function that reads such parts. */
+static const char *read_each(bpe *b, json parts, const char *(*reader)(bpe *, json, int), int depth)
+{
+    const char *error = NULL;
+    for (parts = json_first(parts); parts.type && !error; parts = json_next(parts))
+        error = reader(b, parts, depth);
+    return error;
+}
+
+/* ---- normalizer ---- */
+
+/* One more step of a normalizer or a pre-tokenizer, all zero; NULL and a message if there are too many. */
+static step *add_step(bpe *b, step_kind kind)
+{
+    bpe_model *m = b->model;
+    int cuts = kind == SPLIT || kind == PREFIX || kind == METASPACE,
+        *count = cuts ? &m->cut_steps : &m->normalizer_steps;
+    step *s = cuts ? &m->cuts[*count] : &m->normalizer[*count];
+    if (*count == STEPS) {
+        text_fail(b->error, "%s: more than %d steps", cuts ? "pre_tokenizer" : "normalizer", (int)STEPS);
+        return NULL;
+    }
+    ++*count;
+    s->kind = kind;
+    return s;
+}
+
+/* A pattern that is a string: {"String": "..."}. */
+static const char *read_literal(bpe *b, json value, const char *what, string *text)
+{
+    json literal = json_get(value, "String"), regex = json_get(value, "Regex");
+    if (literal.type != JSON_STRING && regex.type == JSON_STRING)
+        return fail_json(b, "normalizer or decoder: the pattern \"%s\" is not known here", regex);
+    return read_string(b, literal, what, text);
+}
+
+static const char *read_normalizer(bpe *b, json value, int depth)
+{
+    static const char *const forms[] = {"NFC", "NFD", "NFKC", "NFKD"};
+    const char *error = NULL;
+    json inner;
+    step *s;
+    int i;
+    if (is_absent(value))
+        return NULL;
+    if (type_is(value, "Sequence") && depth < DEPTH)
+        return read_each(b, json_get(value, "normalizers"), read_normalizer, depth + 1);
+    for (i = 0; i < 4; i++)
+        if (type_is(value, forms[i])) {
+            if ((s = add_step(b, NORMAL_FORM)) == NULL)
+                return b->error;
+            s->form = (unicode_form)(UNICODE_NFC + i);
+            return NULL;
+        }
+    if (!type_is(value, "Prepend") && !type_is(value, "Replace"))
+        return unknown_type(b, "normalizer", value);
+    if ((s = add_step(b, type_is(value, "Prepend") ? PREPEND : REPLACE)) == NULL)
+        return b->error;
+    if (s->kind == PREPEND) {
+        error = read_string(b, json_get(value, "prepend"), "normalizer, Prepend", &s->content);
+    } else {
+        inner = json_get(value, "content");
+        error = read_literal(b, json_get(value, "pattern"), "normalizer, Replace", &s->literal);
+        if (!error && !json_is(inner, "")) /* nothing in place of something is allowed */
+            error = read_string(b, inner, "normalizer, Replace, content", &s->content);
+    }
+    return error;
+}
+
+/* ---- pre_tokenizer ---- */
+
+static const char *read_behavior(bpe *b, json value, behavior *how)
+{
+    static const char *const names[] = {"Isolated", "Removed", "Contiguous", "MergedWithPrevious", "MergedWithNext"};
+    int i;
+    for (i = 0; i < 5; i++)
+        if (json_is(value, names[i])) {
+            *how = (behavior)i;
+            return NULL;
+        }
+    return value.type == JSON_STRING
+               ? fail_json(b, "pre_tokenizer, Split: the behavior \"%s\" is not known here", value)
+               : text_fail(b->error, "pre_tokenizer, Split: no behavior");
+}
+
+/* A regular expression is looked for among those known: with \r and \n for the characters, which some files have. */
+static const char *read_regex(bpe *b, json value, const patterns_regex **found)
+{
+    string text = take_string(b->model, value);
+    char spelled[PATTERN_MAX], out[360];
+    size_t i, used = 0;
+    for (i = 0; i < text.size && used + 3 < sizeof spelled; i++)
+        if (text.text[i] == '\r' || text.text[i] == '\n') {
+            spelled[used++] = '\\';
+            spelled[used++] = text.text[i] == '\r' ? 'r' : 'n';
+        } else {
+            spelled[used++] = text.text[i];
+        }
+    spelled[used] = 0;
+    *found = i == text.size && strlen(spelled) == used ? patterns_find(spelled) : NULL;
+    if (*found)
+        return NULL;
+    return text_fail(b->error, "pre_tokenizer: the pattern \"%s\" is not known here",
+                     shown_text(out, sizeof out, spelled, used));
+}
+
+static const char *read_split(bpe *b, json value)
+{
+    json what = json_get(value, "pattern");
+    step *s = add_step(b, SPLIT);
+    if (!s || read_behavior(b, json_get(value, "behavior"), &s->how))
+        return b->error;
+    if (!read_flag(json_get(value, "invert"), 0, &s->invert))
+        return text_fail(b->error, "pre_tokenizer, Split: invert is neither true nor false");
+    if (json_get(what, "Regex").type == JSON_STRING)
+        return read_regex(b, json_get(what, "Regex"), &s->found);
+    return read_literal(b, what, "pre_tokenizer, Split, pattern", &s->literal);
+}
+
+static const char *read_byte_level(bpe *b, json value)
+{
+    step *s;
+    int prefix, regex;
+    if (!read_flag(json_get(value, "add_prefix_space"), 1, &prefix) ||
+        !read_flag(json_get(value, "use_regex"), 1, &regex))
+        return text_fail(b->error, "pre_tokenizer, ByteLevel: a member is neither true nor false");
+    if (prefix && !add_step(b, PREFIX))
+        return b->error;
+    if (regex) {
+        if ((s = add_step(b, SPLIT)) == NULL)
+            return b->error;
+        s->found = patterns_gpt2();
+    }
+    b->model->bytes = 1;
+    return NULL;
+}
+
+/* Which texts get the space in front: in older files a member add_prefix_space says so. */
+static const char *read_scheme(bpe *b, json value, const char *what, int *prepend)
+{
+    json scheme = json_get(value, "prepend_scheme"), prefix = json_get(value, "add_prefix_space");
+    int wanted;
+    if (!read_flag(prefix, 1, &wanted))
+        return text_fail(b->error, "%s: add_prefix_space is neither true nor false", what);
+    *prepend = json_is(scheme, "first") ? FIRST : json_is(scheme, "never") || !wanted ? NEVER : ALWAYS;
+    if (scheme.type != JSON_NONE && !json_is(scheme, "first") && !json_is(scheme, "never") &&
+        !json_is(scheme, "always"))
+        return text_fail(b->error, "%s: a prepend_scheme that is not known here", what);
+    if (!wanted && scheme.type != JSON_NONE && *prepend != NEVER)
+        return text_fail(b->error, "%s: add_prefix_space and prepend_scheme contradict each other", what);
+    return NULL;
+}
+
+static const char *read_metaspace(bpe *b, json value)
+{
+    static const char what[] = "pre_tokenizer, Metaspace";
+    step *s = add_step(b, METASPACE), *split;
+    uint32_t character;
+    int splits;
+    if (!s || read_string(b, json_get(value, "replacement"), what, &s->literal) ||
+        read_scheme(b, value, what, &s->prepend))
+        return b->error;
+    if (unicode_read(s->literal.text, s->literal.size, &character) != s->literal.size)
+        return text_fail(b->error, "%s: replacement is more than a character", what);
+    if (!read_flag(json_get(value, "split"), 1, &splits))
+        return text_fail(b->error, "%s: split is neither true nor false", what);
+    if (!splits)
+        return NULL;
+    if ((split = add_step(b, SPLIT)) == NULL)
+        return b->error;
+    split->literal = s->literal;
+    split->how = WITH_NEXT;
+    return NULL;
+}
+
+static const char *read_digits(bpe *b, json value)
+{
+    step *s = add_step(b, SPLIT);
+    int single;
+    if (!s)
+        return b->error;
+    if (!read_flag(json_get(value, "individual_digits"), 0, &single))
+        return text_fail(b->error, "pre_tokenizer, Digits: individual_digits is neither true nor false");
+    s->found = patterns_number();
+    s->how = single ? ISOLATED : CONTIGUOUS;
+    return NULL;
+}
+
+static const char *read_pre_tokenizer(bpe *b, json value, int depth)
+{
+    if (is_absent(value))
+        return NULL;
+    if (type_is(value, "Sequence") && depth < DEPTH)
+        return read_each(b, json_get(value, "pretokenizers"), read_pre_tokenizer, depth + 1);
+    if (b->model->bytes)
+        return text_fail(b->error, "pre_tokenizer: something follows ByteLevel");
+    return type_is(value, "ByteLevel")   ? read_byte_level(b, value)
+           : type_is(value, "Split")     ? read_split(b, value)
+           : type_is(value, "Digits")    ? read_digits(b, value)
+           : type_is(value, "Metaspace") ? read_metaspace(b, value)
+                                         : unknown_type(b, "pre_tokenizer", value);
+}
+
+/* ---- decoder ---- */
+
+/* The parts of a Sequence in the order in which they may stand, each at most once. */
+enum { AT_REPLACE, AT_BYTES, AT_FUSE, AT_STRIP, AT_END };
+
+static const char *read_decoder_part(bpe *b, json value, int *place)
+{
+    bpe_model *m = b->model;
+    static const char *const names[] = {"Replace", "ByteFallback", "Fuse", "Strip"};
+    const char *error;
+    uint64_t begin, stop;
+    int i = 0;
+    while (i < AT_END && !type_is(value, names[i]))
+        i++;
+    if (i == AT_END)
+        return unknown_type(b, "decoder", value);
+    if (i < *place || (i == AT_STRIP && *place != AT_STRIP))
+        return text_fail(b->error, "decoder: %s stands where it is not known here", names[i]);
+    *place = i + 1;
+    if (i == AT_BYTES)
+        m->named_bytes = 1;
+    if (i == AT_REPLACE) {
+        error = read_literal(b, json_get(value, "pattern"), "decoder, Replace", &m->space);
+        return error ? error : read_string(b, json_get(value, "content"), "decoder, Replace", &m->blank);
+    }
+    if (i == AT_STRIP) {
+        if (!json_is(json_get(value, "content"), " ") || !json_uint(json_get(value, "start"), &begin) ||
+            !json_uint(json_get(value, "stop"), &stop) || begin > 1 || stop > 0)
+            return text_fail(b->error, "decoder: a Strip of anything but one space in front is not known here");
+        m->drops_space = (int)begin;
+    }
+    return NULL;
+}
+
+static const char *read_decoder(bpe *b, json value, int depth)
+{
+    bpe_model *m = b->model;
+    const char *error = NULL;
+    json inner = json_first(json_get(value, "decoders"));
+    int place = AT_REPLACE, prepend;
+    if (is_absent(value))
+        return NULL;
+    if (type_is(value, "Sequence") && inner.type && !json_next(inner).type && depth < DEPTH)
+        return read_decoder(b, inner, depth + 1); /* a sequence of one */
+    m->decoder = CHARACTERS;
+    if (type_is(value, "Sequence")) {
+        for (; inner.type && !error; inner = json_next(inner))
+            error = read_decoder_part(b, inner, &place);
+        return error;
+    }
+    if (type_is(value, "ByteLevel")) {
+        m->decoder = BYTE_LEVEL;
+        return NULL;
+    }
+    if (!type_is(value, "Metaspace"))
+        return read_decoder_part(b, value, &place);
+    if ((error = read_string(b, json_get(value, "replacement"), "decoder, Metaspace", &m->space)) ||
+        (error = read_scheme(b, value, "decoder, Metaspace", &prepend)) != NULL)
+        return error;
+    m->drops_marks = prepend != NEVER;
+    m->blank = text_word(" ");
+    return NULL;
+}
+
+/* ---- model ---- */
+
+/* Makes `id` one that there is. */
+static const char *make_room(bpe *b, uint64_t id)
+{
+    bpe_model *m = b->model;
+    size_t old = m->room;
+    token *tokens;
+    if (id >= ID_MAX)
+        return text_fail(b->error, "the id %llu is too large: published ones are less than %ld", (unsigned long long)id,
+                         (long)ID_MAX);
+    if (id < (uint64_t)m->count)
+        return NULL;
+    if ((tokens = (token *)text_grow(m->tokens, sizeof *tokens, (size_t)m->count, (size_t)id + 1 - (size_t)m->count,
+                                     &m->room)) == NULL)
+        return text_fail(b->error, TEXT_NO_MEMORY);
+    memset(tokens + old, 0, (m->room - old) * sizeof *tokens);
+    m->tokens = tokens;
+    m->count = (int32_t)id + 1;
+    return NULL;
+}
+
+static const char *read_vocabulary(bpe *b, json vocabulary)
+{
+    bpe_model *m = b->model;
+    const char *error;
+    json name;
+    token *t;
+    if (vocabulary.type != JSON_OBJECT)
+        return text_fail(b->error, "model.vocab is missing, or no object");
+    for (name = json_first(vocabulary); name.type; name = json_next(name)) {
+        uint64_t id;
+        if (!json_uint(json_value(name), &id))
+            return fail_json(b, "model.vocab: the id of \"%s\" is no whole number", name);
+        if ((error = make_room(b, id)) != NULL)
+            return error;
+        t = &m->tokens[id];
+        if (t->flags)
+            return text_fail(b->error, "model.vocab: two tokens have the id %lu", (unsigned long)id);
+        t->flags = IN_VOCABULARY;
+        t->text = take_string(m, name);
+        m->longest = t->text.size > m->longest ? t->text.size : m->longest;
+    }
+    return m->count ? NULL : text_fail(b->error, "model.vocab is empty");
+}
+
+/* The spellings of a merge's two sides and of both together, until a string is taken again; 0 if it is neither "a b"
+   nor ["a", "b"]. */
+static int spell_merge(bpe_model *m, json value, string sides[3])
+{
+    json left = json_first(value), right = json_next(left);
+    char *begin = m->next, *space;
+    string text;
+    if (value.type == JSON_STRING) {
+        text = take_string(m, value);
+        space = (char *)memchr(begin, ' ', text.size);
+        if (!space || memchr(space + 1, ' ', text.size - (size_t)(space + 1 - begin)))
+            return 0;
+        memmove(space, space + 1, text.size - (size_t)(space + 1 - begin));
+        sides[0] = text_of(begin, (size_t)(space - begin));
+        sides[2] = text_of(begin, text.size - 1);
+        sides[1] = text_from(sides[2], sides[0].size);
+    } else {
+        sides[0] = take_string(m, left);
+        sides[1] = take_string(m, right);
+        sides[2] = text_of(begin, sides[0].size + sides[1].size);
+    }
+    m->next = begin;
+    return value.type == JSON_STRING || (value.type == JSON_ARRAY && left.type == JSON_STRING &&
+                                         right.type == JSON_STRING && !json_next(right).type);
+}
+
+static const char *read_merge(bpe *b, json value, int32_t rank)
+{
+    bpe_model *m = b->model;
+    string sides[3];
+    int32_t ids[3];
+    merge *slot;
+    int i;
+    if (!spell_merge(m, value, sides))
+        return text_fail(b->error, "model.merges, number %ld: neither \"a b\" nor [\"a\", \"b\"]", (long)rank);
+    for (i = 0; i < 3; i++)
+        if ((ids[i] = find_in_vocabulary(m, sides[i])) < 0)
+            return fail_text(b, "model.merges: \"%s\" is not in model.vocab", sides[i]);
+    if ((slot = merge_slot(m, ids[0], ids[1])) == NULL)
+        return text_fail(b->error, "model.merges collide in the hash table");
+    slot->left = ids[0];
+    slot->right = ids[1];
+    slot->id = ids[2];
+    slot->rank = rank; /* of two merges of the same, the last */
+    return NULL;
+}
+
+static const char *read_merges(bpe *b, json merges)
+{
+    bpe_model *m = b->model;
+    const char *error = NULL;
+    size_t count = 0, i;
+    int32_t rank = 0;
+    json value;
+    if (merges.type != JSON_ARRAY)
+        return text_fail(b->error, "model.merges is missing, or no array");
+    for (value = json_first(merges); value.type; value = json_next(value))
+        count++;
+    if (count > MERGES_MAX)
+        return text_fail(b->error, "model.merges: more than %ld", (long)MERGES_MAX);
+    m->merge_mask = text_slots(count) - 1;
+    if ((m->merges = (merge *)malloc(((size_t)m->merge_mask + 1) * sizeof *m->merges)) == NULL)
+        return text_fail(b->error, TEXT_NO_MEMORY);
+    for (i = 0; i <= m->merge_mask; i++)
+        m->merges[i].id = -1;
+    for (value = json_first(merges); value.type && !error; value = json_next(value)) {
+        if (value.type == JSON_STRING && rank == 0 && json_string(value, NULL, 0) > 8) {
+            char head[10];
+            json_string(value, head, sizeof head);
+            if (strncmp(head, "#version", 8) == 0)
+                continue; /* the first line of merges.txt */
+        }
+        error = read_merge(b, value, rank++);
+    }
+    return error;
+}
+
+/* What tokens are found in by their spelling. */
+static const char *index_tokens(bpe *b)
+{
+    bpe_model *m = b->model;
+    int32_t id, *slot;
+    if (!text_index_make(&m->index, m->tokens, sizeof *m->tokens, (size_t)m->count))
+        return text_fail(b->error, TEXT_NO_MEMORY);
+    for (id = 0; id < m->count; id++) {
+        if (!m->tokens[id].flags)
+            continue;
+        if ((slot = text_index_slot(&m->index, m->tokens[id].text)) == NULL)
+            return text_fail(b->error, "tokens collide in the hash table");
+        if (*slot >= 0)
+            return fail_text(b, "the token \"%s\" has two ids", m->tokens[id].text);
+        *slot = id;
+    }
+    return NULL;
+}
+
+/* Members that change how words are cut, in ways that no published decoder uses. */
+static const char *check_model(bpe *b, json name)
+{
+    static const char *const unknown[] = {"continuing_subword_prefix", "end_of_word_suffix"};
+    json value = json_value(name);
+    double dropout;
+    int i;
+    for (i = 0; i < 2; i++)
+        if (json_is(name, unknown[i]) && !is_absent(value) && !json_is(value, ""))
+            return text_fail(b->error, "model.%s is not known here", unknown[i]);
+    if (json_is(name, "dropout") && !is_absent(value) && (!json_double(value, &dropout) || dropout < 0 || dropout > 0))
+        return text_fail(b->error, "model.dropout: tokens would be drawn by chance");
+    if (json_is(name, "type") && !is_absent(value) && !json_is(value, "BPE"))
+        return fail_json(b, "model.type is \"%s\", and not BPE", value);
+    return NULL;
+}
+
+/* The parts of "model" that are read after all tokens are known. */
+typedef struct parts {
+    json vocabulary, merges, unknown;
+} parts;
+
+static const char *read_model(bpe *b, json value, parts *p)
+{
+    bpe_model *m = b->model;
+    const char *error = NULL;
+    json name;
+    memset(p, 0, sizeof *p);
+    if (value.type != JSON_OBJECT)
+        return text_fail(b->error, "\"model\" is missing, or no object");
+    for (name = json_first(value); name.type && !error; name = json_next(name)) {
+        json member = json_value(name);
+        int *flag = json_is(name, "byte_fallback")   ? &m->byte_fallback
+                    : json_is(name, "fuse_unk")      ? &m->fuse_unk
+                    : json_is(name, "ignore_merges") ? &m->ignore_merges
+                                                     : NULL;
+        if (flag && !read_flag(member, 0, flag))
+            return fail_json(b, "model.%s is neither true nor false", name);
+        if (json_is(name, "vocab"))
+            p->vocabulary = member;
+        if (json_is(name, "merges"))
+            p->merges = member;
+        if (json_is(name, "unk_token"))
+            p->unknown = member;
+        error = check_model(b, name);
+    }
+    return error;
+}
+
+static const char *read_unknown(bpe *b, json value)
+{
+    bpe_model *m = b->model;
+    m->unk_id = -1;
+    if (is_absent(value))
+        return NULL;
+    m->unk_id = find_in_vocabulary(m, take_string(m, value));
+    return m->unk_id >= 0 ? NULL : fail_json(b, "model.unk_token, \"%s\", is not in model.vocab", value);
+}
+
+/* The tokens that words begin as, where they are spelt byte by byte. */
+static void find_bytes(bpe_model *m)
+{
+    char text[4];
+    int byte;
+    for (byte = 0; byte < 256; byte++)
+        m->byte_ids[byte] = find_in_vocabulary(m, character_of(text, (char)byte));
+}
+
+/* ---- added_tokens ---- */
+
+static const char *read_added(bpe *b, json value, int depth)
+{
+    static const char *const names[] = {"special", "single_word", "lstrip", "rstrip", "normalized"};
+    static const int bits[] = {SPECIAL, SINGLE_WORD, LSTRIP, RSTRIP, NORMALIZED};
+    bpe_model *m = b->model;
+    json content = json_get(value, "content");
+    string text;
+    const char *error;
+    int flags = ADDED, flag, i;
+    uint64_t id;
+    token *t;
+    (void)depth;
+    if (content.type != JSON_STRING)
+        return text_fail(b->error, "added_tokens: one has no content");
+    if (json_is(content, ""))
+        return NULL; /* the library skips it */
+    if (!json_uint(json_get(value, "id"), &id))
+        return fail_json(b, "added_tokens: the id of \"%s\" is no whole number", content);
+    for (i = 0; i < 5; i++) {
+        if (!read_flag(json_get(value, names[i]), 0, &flag))
+            return text_fail(b->error, "added_tokens, id %llu: %s is neither true nor false", (unsigned long long)id,
+                             names[i]);
+        flags |= flag ? bits[i] : 0;
+    }
+    if ((error = make_room(b, id)) != NULL)
+        return error;
+    text = take_string(m, content);
+    if (text.size > ADDED_MAX)
+        return fail_text(b, "added_tokens: \"%s\" has more than 512 bytes", text);
+    t = &m->tokens[id];
+    if (t->flags & ADDED)
+        return text_fail(b->error, "added_tokens: two have the id %lu", (unsigned long)id);
+    if (t->flags && text_compare(t->text, text))
+        return fail_text(b, "added_tokens: \"%s\" has the id of another token of model.vocab", text);
+    t->text = text;
+    t->flags |= flags;
+    return NULL;
+}
+
+static const char *read_all_added(bpe *b, json added)
+{
+    if (!is_absent(added) && added.type != JSON_ARRAY)
+        return text_fail(b->error, "added_tokens is no array");
+    return read_each(b, added, read_added, 0);
+}
+
+/* By bytes and, of those that look the same, the smaller id first. */
+static int compare_words(const void *a, const void *b)
+{
+    const trie_word *x = (const trie_word *)a, *y = (const trie_word *)b;
+    int order = trie_compare(x, y);
+    return order ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+/* Appends how each of the tokens `words` is written once the normalizer has rewritten it; what nothing is left of goes.
+   Returns NULL or a message. */
+static const char *rewrite(bpe *b, trie_word *words, size_t *count, buffer *written)
+{
+    buffer out = {NULL, 0, 0, 0}, spare = {NULL, 0, 0, 0};
+    const char *error = NULL;
+    size_t i, kept = 0, at = 0;
+    for (i = 0; i < *count && !error; i++) {
+        string text = text_of(words[i].text, words[i].size);
+        size_t room = ADDED_MAX;
+        error = bpe_normalize(b->model, text, &out, &spare, &room);
+        if (out.failed || spare.failed)
+            written->failed = 1;
+        else if (error)
+            error = fail_text(b, "added_tokens: the normalizer makes more than 512 bytes of \"%s\"", text);
+        else if (!error && written->size > TRIE_NODES)
+            error =
+                text_fail(b->error, "added_tokens: the normalizer makes more than %d bytes of them", (int)TRIE_NODES);
+        if (error || out.size == 0)
+            continue;
+        text_append(written, text_in(&out));
+        words[kept] = words[i];
+        words[kept++].size = out.size;
+    }
+    free(out.text);
+    free(spare.text);
+    for (i = 0; i < kept && !written->failed; at += words[i++].size) /* where they stay by now */
+        words[i].text = written->text + at;
+    *count = kept;
+    return written->failed ? text_fail(b->error, TEXT_NO_MEMORY) : error;
+}
+
+/* The added tokens that are looked for after the normalizer (or before it), which has rewritten them too. Of those that
+   look the same then, the library finds the first special one, or else the first. */
+static const char *make_finder(bpe *b, trie *found, int normalized)
+{
+    bpe_model *m = b->model;
+    buffer written = {NULL, 0, 0, 0};
+    trie_word *words = (trie_word *)malloc((size_t)m->count * sizeof *words);
+    const char *error = words ? NULL : text_fail(b->error, TEXT_NO_MEMORY);
+    size_t count = 0, i;
+    int32_t id;
+    for (id = 0; id < m->count && !error; id++) {
+        int flags = m->tokens[id].flags;
+        if (!(flags & ADDED) || !(flags & NORMALIZED) != !normalized)
+            continue;
+        words[count].text = m->tokens[id].text.text;
+        words[count].size = m->tokens[id].text.size;
+        words[count++].id = flags & SPECIAL ? id : id + ID_MAX;
+    }
+    if (!error && normalized && m->normalizer_steps)
+        error = rewrite(b, words, &count, &written);
+    if (!error) {
+        qsort(words, count, sizeof *words, compare_words);
+        m->growth = GROWTH;
+        for (i = 0; i < count; i++) {
+            words[i].id %= ID_MAX;
+            if (normalized && words[i].size > LONG)
+                m->growth = GROWTH_LONG;
+        }
+        if ((error = trie_build(found, words, count)) != NULL)
+            error = text_fail(b->error, "added_tokens: %s", error);
+    }
+    free(words);
+    free(written.text);
+    return error;
+}
+
+/* ---- post_processor ---- */
+
+/* The ids of a special token of a template. */
+static const char *read_special(bpe *b, json specials, json name, bpe_tokens *tokens, size_t *room)
+{
+    json member, ids = {JSON_NONE, NULL, NULL};
+    int32_t known;
+    uint64_t id;
+    for (member = json_first(specials); member.type; member = json_next(member))
+        if (json_compare(member, name) == 0)
+            ids = json_get(json_value(member), "ids");
+    if (name.type != JSON_STRING || ids.type != JSON_ARRAY)
+        return fail_json(b, "post_processor: \"%s\" is not among its special_tokens", name);
+    for (ids = json_first(ids); ids.type; ids = json_next(ids)) {
+        if (!json_uint(ids, &id) || id >= (uint64_t)b->count || !b->model->tokens[id].flags)
+            return fail_json(b, "post_processor: \"%s\" has an id that the model does not have", name);
+        known = (int32_t)id;
+        if (!text_push(&tokens->ids, &tokens->count, room, &known, 1))
+            return text_fail(b->error, TEXT_NO_MEMORY);
+    }
+    return NULL;
+}
+
+static const char *read_post_processor(bpe *b, json value, int depth)
+{
+    const char *error = NULL;
+    size_t room[2] = {0, 0};
+    int texts = 0, items = 0;
+    json item;
+    if (is_absent(value) || type_is(value, "ByteLevel"))
+        return NULL;
+    if (type_is(value, "Sequence") && depth < DEPTH)
+        return read_each(b, json_get(value, "processors"), read_post_processor, depth + 1);
+    if (!type_is(value, "TemplateProcessing"))
+        return unknown_type(b, "post_processor", value);
+    if (b->before.count || b->after.count)
+        return text_fail(b->error, "post_processor: two templates");
+    for (item = json_first(json_get(value, "single")); item.type && !error; item = json_next(item)) {
+        json special = json_get(item, "SpecialToken");
+        if (++items > TEMPLATE_MAX)
+            return text_fail(b->error, "post_processor: a template of more than %d parts", (int)TEMPLATE_MAX);
+        if (special.type == JSON_OBJECT)
+            error = read_special(b, json_get(value, "special_tokens"), json_get(special, "id"),
+                                 texts ? &b->after : &b->before, &room[texts != 0]);
+        else
+            texts += json_get(item, "Sequence").type == JSON_OBJECT;
+    }
+    if (!error && texts != 1)
+        return text_fail(b->error, "post_processor: \"single\" is not the template of one text");
+    return error;
+}
+
+const char *bpe_read(bpe *b, json root)
+{
+    static const char *const names[] = {"normalizer", "pre_tokenizer", "decoder",
+                                        "model",      "added_tokens",  "post_processor"};
+    enum { NORMALIZER, PRE_TOKENIZER, DECODER, MODEL, ADDED_TOKENS, POST_PROCESSOR, MEMBERS };
+    bpe_model *m = b->model;
+    json members[MEMBERS], name;
+    const char *error;
+    parts p;
+    int i;
+    memset(members, 0, sizeof members);
+    m->next = m->strings;
+    if (root.type != JSON_OBJECT)
+        return text_fail(b->error, "no object");
+    for (name = json_first(root); name.type; name = json_next(name))
+        for (i = 0; i < MEMBERS; i++)
+            if (json_is(name, names[i]))
+                members[i] = json_value(name);
+    if ((error = read_model(b, members[MODEL], &p)) != NULL ||
+        (error = read_normalizer(b, members[NORMALIZER], 0)) != NULL ||
+        (error = read_pre_tokenizer(b, members[PRE_TOKENIZER], 0)) != NULL ||
+        (error = read_decoder(b, members[DECODER], 0)) != NULL || (error = read_vocabulary(b, p.vocabulary)) != NULL ||
+        (error = read_all_added(b, members[ADDED_TOKENS])) != NULL || (error = index_tokens(b)) != NULL ||
+        (error = read_unknown(b, p.unknown)) != NULL || (error = read_merges(b, p.merges)) != NULL)
+        return error;
+    find_bytes(m);
+    b->count = m->count;
+    if ((error = make_finder(b, &m->raw, 0)) != NULL || (error = make_finder(b, &m->normalized, 1)) != NULL)
+        return error;
+    return read_post_processor(b, members[POST_PROCESSOR], 0);
+}
