@@ -1,8 +1,7 @@
 #include "chat.h"
+#include "text.h"
 #include "unicode.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ==== The templates ============================================================================================== */
@@ -223,14 +222,9 @@ static void fail(chat *c, const char *message)
 /* Memory of *room items of `size` bytes at `items`, with room for `more` beyond `count`; NULL after an error. */
 static void *make_room(chat *c, void *items, size_t size, size_t count, size_t more, size_t *room)
 {
-    size_t most = SIZE_MAX / 8 / size, larger = 2 * (count + more) + 32;
-    if (*room > 0 && more <= *room - count)
-        return items;
-    items = count > most || more > most - count ? NULL : realloc(items, larger * size);
-    if (items)
-        *room = larger;
-    else
-        fail(c, "no memory");
+    items = text_grow(items, size, count, more, room);
+    if (!items)
+        fail(c, TEXT_NO_MEMORY);
     return items;
 }
 
@@ -336,7 +330,7 @@ static char *take_options(chat *c, const char *text)
     size_t room = strlen(text) + 1, used = 0;
     char *copy = (char *)malloc(room), *from;
     if (!copy) {
-        fail(c, "no memory");
+        fail(c, TEXT_NO_MEMORY);
         return NULL;
     }
     memcpy(copy, text, room);
@@ -585,12 +579,12 @@ static int32_t special_id(chat *c, const tokenizer *tokens, chat_run run, size_t
     if (id >= 0 && (size_t)id < vocab_size)
         return id;
     if (id < 0)
-        snprintf(c->error, sizeof c->error,
-                 "the chat template %.20s needs a token %.30s, which the tokenizer lacks", kind, name);
+        snprintf(c->error, sizeof c->error, "the chat template %.20s needs a token %.30s, which the tokenizer lacks",
+                 kind, name);
     else
         snprintf(c->error, sizeof c->error,
-                 "the chat template %.20s needs a token %.30s, which is %ld: config.json has a vocab_size of %lu",
-                 kind, name, (long)id, (unsigned long)vocab_size);
+                 "the chat template %.20s needs a token %.30s, which is %ld: config.json has a vocab_size of %lu", kind,
+                 name, (long)id, (unsigned long)vocab_size);
     c->failed = 1;
     return -1;
 }

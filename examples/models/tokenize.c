@@ -24,11 +24,7 @@
 #include "sentencepiece.h"
 #include "wordpiece.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { LINE = 1 << 24 };
 
@@ -38,10 +34,12 @@ typedef struct options {
     const char *path;                         /* of the model */
 } options;
 
-/* A kind of tokenizer: how text is shown, and how ids are, or NULL. What they return is NULL or an error. */
+/* A kind of tokenizer. What they return is NULL or an error; encode sets the ids alone, unless there are scores. */
 typedef struct kind {
-    const char *(*show_tokens)(const void *model, options *o, const char *text, size_t size);
-    const char *(*show_decoded)(const void *model, const int32_t *ids, size_t count);
+    const char *(*encode)(const void *model, const options *o, const char *text, size_t size, sentencepiece_tokens *t);
+    const char *(*decode)(const void *model, const int32_t *ids, size_t count, char **text, size_t *size); /* or NULL */
+    text_span (*piece)(const void *model, const sentencepiece_tokens *t, size_t i);
+    void (*show_score)(const void *model, int32_t id); /* or NULL */
 } kind;
 
 static int usage(FILE *out)
@@ -69,18 +67,6 @@ static void show_line(const char *name, const char *text, size_t size)
     putchar('\n');
 }
 
-/* What there is to say of a piece besides its spelling. */
-static void show_score(const sentencepiece *model, int32_t id)
-{
-    static const char *const kinds[] = {"", "", "unknown", "control", "symbol", "unused", "byte"};
-    if (id >= model->count)
-        printf("%9s", "sentinel");
-    else if (model->pieces[id].type == SENTENCEPIECE_NORMAL)
-        printf("%9.4f", (double)model->pieces[id].score);
-    else
-        printf("%9s", kinds[model->pieces[id].type]);
-}
-
 static void show_ids(const int32_t *ids, size_t count)
 {
     size_t i;
@@ -89,58 +75,74 @@ static void show_ids(const int32_t *ids, size_t count)
     putchar('\n');
 }
 
-static void show_piece(const char *text, size_t size)
+static const char *show_tokens(const kind *k, const void *model, options *o, const char *text, size_t size)
 {
-    printf("  ");
-    shown_put(stdout, text, size);
-    putchar('\n');
+    sentencepiece_tokens t = {0, NULL, NULL, NULL, 0};
+    const char *error = k->encode(model, o, text, size, &t);
+    char *back = NULL;
+    size_t i = 0;
+    if (!error && o->ids) {
+        show_ids(t.ids, t.count);
+    } else if (!error && (!k->decode || (error = k->decode(model, t.ids, t.count, &back, &i)) == NULL)) {
+        if (o->shown++)
+            putchar('\n');
+        show_line("text", text, size);
+        if (k->show_score)
+            show_line("normalized", t.normalized, t.normalized_size);
+        if (k->decode)
+            show_line("decoded", back, i);
+        printf("%-10s  %lu\n", "tokens", (unsigned long)t.count);
+        if (t.count)
+            printf("%8s%s  piece\n", "id", k->show_score ? "     score" : "");
+        for (i = 0; i < t.count; i++) {
+            text_span piece = k->piece(model, &t, i);
+            printf("%8ld", (long)t.ids[i]);
+            if (k->show_score)
+                k->show_score(model, t.ids[i]);
+            printf("  ");
+            shown_put(stdout, piece.text, piece.size);
+            putchar('\n');
+        }
+    }
+    free(back);
+    sentencepiece_tokens_free(&t);
+    return error;
 }
 
 /* ---- SentencePiece ---- */
 
-static const char *show_pieces(const void *opened, options *o, const char *text, size_t size)
+static const char *encode_pieces(const void *model, const options *o, const char *text, size_t size,
+                                 sentencepiece_tokens *t)
 {
+    (void)o;
+    return sentencepiece_encode(model, text, size, t);
+}
+
+static const char *decode_pieces(const void *model, const int32_t *ids, size_t count, char **text, size_t *size)
+{
+    return sentencepiece_decode(model, ids, count, text, size);
+}
+
+static text_span piece_in(const void *model, const sentencepiece_tokens *t, size_t i)
+{
+    (void)model;
+    return t->pieces[i];
+}
+
+/* What there is to say of a piece besides its spelling. */
+static void show_score(const void *opened, int32_t id)
+{
+    static const char *const kinds[] = {"", "", "unknown", "control", "symbol", "unused", "byte"};
     const sentencepiece *model = opened;
-    sentencepiece_tokens tokens;
-    const char *error = sentencepiece_encode(model, text, size, &tokens);
-    char *back = NULL;
-    size_t i;
-    if (!error && !o->ids && (error = sentencepiece_decode(model, tokens.ids, tokens.count, &back, &i)) == NULL) {
-        if (o->shown++)
-            putchar('\n');
-        show_line("text", text, size);
-        show_line("normalized", tokens.normalized, tokens.normalized_size);
-        show_line("decoded", back, i);
-        printf("%-10s  %lu\n", "tokens", (unsigned long)tokens.count);
-        if (tokens.count)
-            printf("%8s %9s  %s\n", "id", "score", "piece");
-        for (i = 0; i < tokens.count; i++) {
-            printf("%8ld ", (long)tokens.ids[i]);
-            show_score(model, tokens.ids[i]);
-            show_piece(tokens.pieces[i].text, tokens.pieces[i].size);
-        }
-    }
-    if (!error && o->ids)
-        show_ids(tokens.ids, tokens.count);
-    free(back);
-    sentencepiece_tokens_free(&tokens);
-    return error;
+    if (id >= model->count)
+        printf("%10s", "sentinel");
+    else if (model->pieces[id].type == SENTENCEPIECE_NORMAL)
+        printf(" %9.4f", (double)model->pieces[id].score);
+    else
+        printf("%10s", kinds[model->pieces[id].type]);
 }
 
-static const char *show_text_of(const void *model, const int32_t *ids, size_t count)
-{
-    char *text;
-    size_t size;
-    const char *error = sentencepiece_decode(model, ids, count, &text, &size);
-    if (!error) {
-        shown_put(stdout, text, size);
-        putchar('\n');
-        free(text);
-    }
-    return error;
-}
-
-static const kind of_sentencepiece = {show_pieces, show_text_of};
+static const kind of_sentencepiece = {encode_pieces, decode_pieces, piece_in, show_score};
 
 static const char *open_sentencepiece(sentencepiece *model, const options *o, const char *path)
 {
@@ -156,77 +158,50 @@ static const char *open_sentencepiece(sentencepiece *model, const options *o, co
 
 /* ---- WordPiece ---- */
 
-static const char *show_words(const void *opened, options *o, const char *text, size_t size)
+static const char *encode_words(const void *model, const options *o, const char *text, size_t size,
+                                sentencepiece_tokens *t)
 {
-    const wordpiece *model = opened;
     wordpiece_tokens tokens;
     const char *error = wordpiece_encode(model, text, size, &tokens);
-    size_t i;
-    if (!error && o->ids)
-        show_ids(tokens.ids, tokens.count);
-    if (!error && !o->ids) {
-        if (o->shown++)
-            putchar('\n');
-        show_line("text", text, size);
-        printf("%-10s  %lu\n", "tokens", (unsigned long)tokens.count);
-        if (tokens.count)
-            printf("%8s  %s\n", "id", "piece");
-        for (i = 0; i < tokens.count; i++) {
-            wordpiece_word piece = wordpiece_token(model, tokens.ids[i]);
-            printf("%8ld", (long)tokens.ids[i]);
-            show_piece(piece.text, piece.size);
-        }
-    }
-    wordpiece_tokens_free(&tokens);
+    (void)o;
+    t->ids = tokens.ids;
+    t->count = tokens.count;
     return error;
 }
 
-static const kind of_wordpiece = {show_words, NULL};
+static text_span word_of(const void *model, const sentencepiece_tokens *t, size_t i)
+{
+    wordpiece_word word = wordpiece_token(model, t->ids[i]);
+    return text_of(word.text, word.size);
+}
+
+static const kind of_wordpiece = {encode_words, NULL, word_of, NULL};
 
 /* ---- BPE ---- */
 
-static const char *show_spellings(const void *opened, options *o, const char *text, size_t size)
+static const char *encode_spellings(const void *model, const options *o, const char *text, size_t size,
+                                    sentencepiece_tokens *t)
 {
-    const bpe *model = opened;
     bpe_tokens tokens;
-    const char *error = bpe_encode_as(model, text, size, o->special ? BPE_SPECIAL : 0, &tokens), *spelling;
-    char *back = NULL;
-    size_t i;
-    if (!error && !o->ids && (error = bpe_decode(model, tokens.ids, tokens.count, &back, &i)) == NULL) {
-        if (o->shown++)
-            putchar('\n');
-        show_line("text", text, size);
-        show_line("decoded", back, i);
-        printf("%-10s  %lu\n", "tokens", (unsigned long)tokens.count);
-        if (tokens.count)
-            printf("%8s  %s\n", "id", "piece");
-        for (i = 0; i < tokens.count; i++) {
-            spelling = bpe_spelling(model, tokens.ids[i], &size);
-            printf("%8ld", (long)tokens.ids[i]);
-            show_piece(spelling, size);
-        }
-    }
-    if (!error && o->ids)
-        show_ids(tokens.ids, tokens.count);
-    free(back);
-    bpe_tokens_free(&tokens);
+    const char *error = bpe_encode_as(model, text, size, o->special ? BPE_SPECIAL : 0, &tokens);
+    t->ids = tokens.ids;
+    t->count = tokens.count;
     return error;
 }
 
-static const char *show_decoded_spellings(const void *model, const int32_t *ids, size_t count)
+static const char *decode_spellings(const void *model, const int32_t *ids, size_t count, char **text, size_t *size)
 {
-    char *text;
-    size_t size;
-    const char *error = bpe_decode(model, ids, count, &text, &size);
-    if (!error) {
-        shown_put(stdout, text, size);
-        putchar('\n');
-        free(text);
-    }
-    return error;
+    return bpe_decode(model, ids, count, text, size);
 }
 
-static const kind of_bpe = {show_spellings, show_decoded_spellings};
+static text_span spelling_of(const void *model, const sentencepiece_tokens *t, size_t i)
+{
+    text_span spelling;
+    spelling.text = bpe_spelling(model, t->ids[i], &spelling.size);
+    return spelling;
+}
+
+static const kind of_bpe = {encode_spellings, decode_spellings, spelling_of, NULL};
 
 /* Opens PATH, or PATH/tokenizer.json if it does not end in .json. */
 static const char *open_bpe(bpe *model, const char *path)
@@ -235,7 +210,7 @@ static const char *open_bpe(bpe *model, const char *path)
     char *file = malloc(length + sizeof "/tokenizer.json");
     const char *error;
     if (!file)
-        return "no memory";
+        return TEXT_NO_MEMORY;
     sprintf(file, "%s%s", path, length > 5 && strcmp(path + length - 5, ".json") == 0 ? "" : "/tokenizer.json");
     error = bpe_open(model, file);
     free(file);
@@ -258,7 +233,9 @@ static const char *show_decoded(const kind *k, const void *model, const options 
 {
     static char message[64];
     int32_t *ids = malloc((size_t)count * sizeof *ids + 1);
-    const char *error = ids ? NULL : "no memory";
+    const char *error = ids ? NULL : TEXT_NO_MEMORY;
+    char *text = NULL;
+    size_t size = 0;
     int i;
     for (i = 0; i < count && !error; i++)
         if ((ids[i] = (int32_t)number(arguments[i], 0)) < 0) {
@@ -266,8 +243,13 @@ static const char *show_decoded(const kind *k, const void *model, const options 
             error = message;
         }
     if (!error)
-        error = program_about(o->path, k->show_decoded ? k->show_decoded(model, ids, (size_t)count)
-                                                       : "a tokenizer of this kind cannot decode");
+        error = program_about(o->path, k->decode ? k->decode(model, ids, (size_t)count, &text, &size)
+                                                 : "a tokenizer of this kind cannot decode");
+    if (!error) {
+        shown_put(stdout, text, size);
+        putchar('\n');
+    }
+    free(text);
     free(ids);
     return error;
 }
@@ -287,28 +269,25 @@ static size_t unescape(char *line, size_t size)
 /* Every line of the input, without its LF. An input without lines may have no end: LINE is the most. */
 static const char *show_lines(const kind *k, const void *model, options *o)
 {
-    size_t room = 0, size = 0;
-    char *line = NULL;
+    text_buffer line = {NULL, 0, 0, 0};
     const char *error = NULL;
+    char byte;
     int c = 0;
     while (!error && c != EOF) {
         if ((c = getchar()) != EOF && c != '\n') {
-            if (size == LINE)
+            byte = (char)c;
+            text_append(&line, text_of(&byte, 1));
+            if (line.failed)
+                error = TEXT_NO_MEMORY;
+            else if (line.size > LINE)
                 error = "a line of the input is longer than 16777216 bytes";
-            if (size == room && !error) {
-                char *larger = realloc(line, room = 2 * room + 256);
-                if (!larger)
-                    error = "no memory";
-                line = larger ? larger : line;
-            }
-            if (!error)
-                line[size++] = (char)c;
-        } else if (c == '\n' || size) {
-            error = program_about(o->path, k->show_tokens(model, o, line, o->escapes ? unescape(line, size) : size));
-            size = 0;
+        } else if (c == '\n' || line.size) {
+            size_t size = o->escapes ? unescape(line.text, line.size) : line.size;
+            error = program_about(o->path, show_tokens(k, model, o, line.text, size));
+            line.size = 0;
         }
     }
-    free(line);
+    free(line.text);
     return error ? error : ferror(stdin) ? "the input cannot be read" : NULL;
 }
 
@@ -395,7 +374,7 @@ int main(int argc, char **argv)
         error = show_lines(k, model, &o);
     else
         for (i++; i < argc && !error; i++)
-            error = program_about(o.path, k->show_tokens(model, &o, argv[i], strlen(argv[i])));
+            error = program_about(o.path, show_tokens(k, model, &o, argv[i], strlen(argv[i])));
     if (k == &of_bpe)
         bpe_close(&spellings);
     else if (k == &of_wordpiece)

@@ -1,18 +1,12 @@
 #include "tokenizer.h"
-#include "shown.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "text.h"
 
 enum { PATH_SIZE = 4096, CONFIG_SIZE = 1 << 26, NAME_SIZE = 256 };
 
 static const char *fail(tokenizer *tokens, const char *path, const char *cause)
 {
-    char shown[SHOWN_NAME];
-    snprintf(tokens->error, sizeof tokens->error, "%s: %.200s", shown_name(shown, path), cause);
-    return tokens->error;
+    text_begin_message(tokens->error, path);
+    return text_fail(tokens->error, ": %.200s", cause);
 }
 
 /* The path of a file of the directory. Returns NULL or the message. */
@@ -22,41 +16,22 @@ static const char *join(tokenizer *tokens, char path[PATH_SIZE], const char *dir
     return length < 0 || length >= PATH_SIZE ? fail(tokens, directory, "the path is too long") : NULL;
 }
 
-/* Reads a file of the directory whole, with a NUL after it. Where there is none, *text is NULL. */
-static const char *read_file(tokenizer *tokens, const char path[PATH_SIZE], char **text, size_t *size)
+/* Reads a file of the directory whole, with a NUL after it. Where there is none, it has no text. */
+static const char *read_file(tokenizer *tokens, const char path[PATH_SIZE], text_buffer *whole)
 {
-    size_t capacity = 0;
     char limit[64];
-    const char *error = NULL;
+    const char *error;
     FILE *file = fopen(path, "rb");
-    *text = NULL;
-    *size = 0;
     if (!file)
         return errno == ENOENT ? NULL : fail(tokens, path, strerror(errno));
-    do {
-        size_t room = capacity ? 2 * capacity : 1 << 14;
-        char *larger = (char *)realloc(*text, room + 1);
-        if (!larger) {
-            error = fail(tokens, path, "no memory");
-            break;
-        }
-        *text = larger;
-        capacity = room;
-        *size += fread(*text + *size, 1, capacity - *size, file);
-    } while (*size == capacity && *size <= CONFIG_SIZE);
-    if (!error && ferror(file))
-        error = fail(tokens, path, "cannot be read");
+    error = text_read(file, CONFIG_SIZE, whole);
     snprintf(limit, sizeof limit, "larger than %d bytes", CONFIG_SIZE);
-    if (!error && *size > CONFIG_SIZE)
-        error = fail(tokens, path, limit);
-    fclose(file);
-    if (error) {
-        free(*text);
-        *text = NULL;
-    } else {
-        (*text)[*size] = 0;
-    }
-    return error;
+    if (!error && whole->size > CONFIG_SIZE)
+        error = limit;
+    text_append(whole, text_of("", 1));
+    if (!error && whole->failed)
+        error = TEXT_NO_MEMORY;
+    return error ? fail(tokens, path, error) : NULL;
 }
 
 /* ---- what lies beside the vocabulary ---- */
@@ -90,7 +65,7 @@ static const char *copy_template(tokenizer *tokens, const char *path, json value
     size = json_string(value, NULL, 0);
     tokens->chat_template = (char *)malloc(size + 1);
     if (!tokens->chat_template)
-        return fail(tokens, path, "no memory");
+        return fail(tokens, path, TEXT_NO_MEMORY);
     json_string(value, tokens->chat_template, size + 1);
     return NULL;
 }
@@ -123,18 +98,19 @@ static const char *use_config(tokenizer *tokens, const char *path, const char *t
 
 static const char *open_config(tokenizer *tokens, const char *directory)
 {
-    char path[PATH_SIZE], *text = NULL;
-    size_t size;
+    char path[PATH_SIZE];
+    text_buffer jinja = {NULL, 0, 0, 0}, config = {NULL, 0, 0, 0};
     const char *error = join(tokens, path, directory, "chat_template.jinja");
     if (!error)
-        error = read_file(tokens, path, &tokens->chat_template, &size);
+        error = read_file(tokens, path, &jinja);
+    tokens->chat_template = jinja.text;
     if (!error)
         error = join(tokens, path, directory, "tokenizer_config.json");
     if (!error)
-        error = read_file(tokens, path, &text, &size);
-    if (!error && text)
-        error = use_config(tokens, path, text, size);
-    free(text);
+        error = read_file(tokens, path, &config);
+    if (!error && config.text)
+        error = use_config(tokens, path, config.text, config.size - 1);
+    free(config.text);
     return error;
 }
 
@@ -265,24 +241,7 @@ int32_t tokenizer_last(const tokenizer *tokens)
 
 const char *tokenizer_push(tokenizer_ids *ids, const int32_t *more, size_t count)
 {
-    if (count > ids->capacity - ids->count) {
-        size_t capacity = ids->capacity;
-        int32_t *larger;
-        if (count > SIZE_MAX / 4 / sizeof *ids->ids - ids->count)
-            return "no memory";
-        capacity = capacity < 64 ? 64 : capacity;
-        while (capacity - ids->count < count)
-            capacity *= 2;
-        larger = (int32_t *)realloc(ids->ids, capacity * sizeof *larger);
-        if (!larger)
-            return "no memory";
-        ids->ids = larger;
-        ids->capacity = capacity;
-    }
-    if (count > 0)
-        memcpy(ids->ids + ids->count, more, count * sizeof *more);
-    ids->count += count;
-    return NULL;
+    return text_push(&ids->ids, &ids->count, &ids->capacity, more, count) ? NULL : TEXT_NO_MEMORY;
 }
 
 void tokenizer_ids_free(tokenizer_ids *ids)
