@@ -437,13 +437,11 @@ static const char *read_merges(bpe *b, json merges)
 {
     bpe_model *m = b->model;
     const char *error = NULL;
-    size_t count = 0, i;
+    size_t count = json_count(merges), i;
     int32_t rank = 0;
     json value;
     if (merges.type != JSON_ARRAY)
         return text_fail(b->error, "model.merges is missing, or no array");
-    for (value = json_first(merges); value.type; value = json_next(value))
-        count++;
     if (count > MERGES_MAX)
         return text_fail(b->error, "model.merges: more than %ld", (long)MERGES_MAX);
     m->merge_mask = text_slots(count) - 1;

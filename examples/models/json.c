@@ -316,6 +316,14 @@ json json_value(json name)
     return at < name.stop && *at == ':' ? value_at(at + 1, name.stop) : no_value();
 }
 
+size_t json_count(json container)
+{
+    size_t count = 0;
+    for (container = json_first(container); container.type; container = json_next(container))
+        count++;
+    return count;
+}
+
 json json_get(json object, const char *name)
 {
     json found = no_value(), member;

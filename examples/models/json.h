@@ -54,6 +54,9 @@ json json_first(json container);
 json json_next(json element);
 json json_value(json name);
 
+/* How many there are of these. */
+size_t json_count(json container);
+
 /* The value of a member: the last one, if the name is there more than once (Python reads it so). JSON_NONE if there is
    none. */
 json json_get(json object, const char *name);

@@ -10,13 +10,8 @@
 
 #include "safetensors.h"
 #include "json.h"
-#include "shown.h"
+#include "text.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #ifdef SAFETENSORS_MMAP
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -44,25 +39,16 @@ enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 /* An empty file, whose messages will begin with its name. */
 static void start(safetensors *file, const char *name)
 {
-    char text[SHOWN_NAME];
     memset(file, 0, sizeof *file);
-    snprintf(file->error, sizeof file->error, "%s: ", shown_name(text, name));
-}
-
-static const char *fail(safetensors *file, const char *format, ...)
-{
-    size_t used = strlen(file->error);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(file->error + used, sizeof file->error - used, format, arguments);
-    va_end(arguments);
-    return file->error;
+    text_begin_message(file->error, name);
+    text_fail(file->error, ": ");
 }
 
 static const char *fail_tensor(safetensors *file, const safetensors_tensor *tensor, const char *cause)
 {
     char name[128];
-    return fail(file, "tensor \"%s\": %s", shown_text(name, sizeof name, tensor->name, tensor->name_size), cause);
+    return text_fail(file->error, "tensor \"%s\": %s", shown_text(name, sizeof name, tensor->name, tensor->name_size),
+                     cause);
 }
 
 /* ---- the header ---- */
@@ -70,15 +56,6 @@ static const char *fail_tensor(safetensors *file, const safetensors_tensor *tens
 static int is_metadata(json name)
 {
     return json_is(name, "__metadata__");
-}
-
-static size_t count_elements(json container)
-{
-    size_t count = 0;
-    json element;
-    for (element = json_first(container); element.type; element = json_next(element))
-        count++;
-    return count;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -89,14 +66,14 @@ static int compare_names(const void *a, const void *b)
 /* Whether each name of an object is there once. `what` stands for the object in the message. */
 static const char *check_names(safetensors *file, json object, const char *what)
 {
-    size_t count = count_elements(object), i = 0;
+    size_t count = json_count(object), i = 0;
     const char *error = NULL;
     char name[64], text[64];
     json element, *names;
     if (object.type != JSON_OBJECT || count < 2)
         return NULL;
     if ((names = malloc(count * sizeof *names)) == NULL)
-        return fail(file, "no memory");
+        return text_fail(file->error, TEXT_NO_MEMORY);
     for (element = json_first(object); element.type; element = json_next(element))
         names[i++] = element;
     qsort(names, count, sizeof *names, compare_names);
@@ -104,7 +81,8 @@ static const char *check_names(safetensors *file, json object, const char *what)
         if (json_compare(names[i - 1], names[i]) == 0) {
             size_t length = json_string(names[i], name, sizeof name);
             length = length < sizeof name ? length : sizeof name - 1;
-            error = fail(file, "%s has two members \"%s\"", what, shown_text(text, sizeof text, name, length));
+            error =
+                text_fail(file->error, "%s has two members \"%s\"", what, shown_text(text, sizeof text, name, length));
         }
     free(names);
     return error;
@@ -115,12 +93,12 @@ static const char *check_metadata(safetensors *file, json metadata)
     json name;
     const char *error;
     if (metadata.type != JSON_OBJECT)
-        return fail(file, "__metadata__ is not an object");
+        return text_fail(file->error, "__metadata__ is not an object");
     if ((error = check_names(file, metadata, "__metadata__")) != NULL)
         return error;
     for (name = json_first(metadata); name.type; name = json_next(name))
         if (json_value(name).type != JSON_STRING)
-            return fail(file, "__metadata__ holds what is not a string");
+            return text_fail(file->error, "__metadata__ holds what is not a string");
     return NULL;
 }
 
@@ -163,7 +141,7 @@ static const char *read_tensor(safetensors *file, json info, safetensors_tensor 
         return fail_tensor(file, tensor, "elements do not fill whole bytes");
     tensor->size = tensor->count * bits / 8;
 
-    if (offsets.type != JSON_ARRAY || count_elements(offsets) != 2 || !json_uint(begin, &from) || !json_uint(end, &to))
+    if (offsets.type != JSON_ARRAY || json_count(offsets) != 2 || !json_uint(begin, &from) || !json_uint(end, &to))
         return fail_tensor(file, tensor, "data_offsets is not two offsets");
     if (from > to)
         return fail_tensor(file, tensor, "data_offsets end before they begin");
@@ -207,7 +185,7 @@ static const char *check_layout(safetensors *file, safetensors_tensor *tensors, 
         next += tensors[i].size;
     }
     if ((size_t)(next - data) != data_size)
-        return fail(file, "the file goes on after the last tensor");
+        return text_fail(file->error, "the file goes on after the last tensor");
     return NULL;
 }
 
@@ -224,11 +202,11 @@ static const char *read_tensors(safetensors *file, json header, const unsigned c
         if (!is_metadata(name)) {
             count++;
             bytes += json_string(name, NULL, 0) + 1;
-            sizes += count_elements(json_get(json_value(name), "shape"));
+            sizes += json_count(json_get(json_value(name), "shape"));
         }
     file->owned = tensors = malloc(count * sizeof *tensors + sizes * sizeof *shape + bytes + 1);
     if (!tensors)
-        return fail(file, "no memory");
+        return text_fail(file->error, TEXT_NO_MEMORY);
     memset(tensors, 0, count * sizeof *tensors);
     shape = (size_t *)(void *)(tensors + count);
     names = (char *)(shape + sizes);
@@ -273,41 +251,37 @@ static const char *read_file(safetensors *file, const unsigned char *bytes, size
     char *copy;
     json header;
     if (size < LENGTH)
-        return fail(file, "no header length: %llu bytes", (unsigned long long)size);
+        return text_fail(file->error, "no header length: %llu bytes", (unsigned long long)size);
     if (length > HEADER_MAX)
-        return fail(file, "a header of %llu bytes is too large", (unsigned long long)length);
+        return text_fail(file->error, "a header of %llu bytes is too large", (unsigned long long)length);
     if (length > size - LENGTH)
-        return fail(file, "a header of %llu bytes in a file of %llu", (unsigned long long)length,
-                    (unsigned long long)size);
+        return text_fail(file->error, "a header of %llu bytes in a file of %llu", (unsigned long long)length,
+                         (unsigned long long)size);
     bytes += LENGTH;
     size -= LENGTH;
     if ((copy = malloc((size_t)length + 1)) == NULL)
-        return fail(file, "no memory");
+        return text_fail(file->error, TEXT_NO_MEMORY);
     memcpy(copy, bytes, (size_t)length);
     copy[length] = 0;
     file->header = copy;
     file->header_size = (size_t)length;
     if ((error = json_parse(&header, copy, file->header_size, &where)) != NULL)
-        return fail(file, "header, byte %llu: %s", (unsigned long long)where, error);
+        return text_fail(file->error, "header, byte %llu: %s", (unsigned long long)where, error);
     if (header.type != JSON_OBJECT)
-        return fail(file, "the header is not an object");
+        return text_fail(file->error, "the header is not an object");
     return read_tensors(file, header, bytes + length, size - (size_t)length);
 }
 
 /* ---- files ---- */
 
-/* What keeps its message, and gives back the rest, when there is one. */
+/* Gives back everything when there is a message, which stays. */
 static const char *finish(safetensors *file, const char *error)
 {
-    char message[sizeof file->error];
-    if (error) {
-        memcpy(message, file->error, sizeof message);
+    if (error)
         safetensors_close(file);
-        memcpy(file->error, message, sizeof message);
-        return file->error;
-    }
-    file->error[0] = 0;
-    return NULL;
+    else
+        file->error[0] = 0;
+    return error;
 }
 
 /* How many bytes of a file there is reason to read: to the end of the data and one more, as far as its first bytes
@@ -328,21 +302,18 @@ static size_t wanted(const unsigned char *bytes, size_t size)
 
 static const char *read_stream(safetensors *file, FILE *stream, size_t *size)
 {
-    size_t room = 1 << 16, limit = SIZE_MAX, got;
-    *size = 0;
-    if ((file->contents = malloc(room)) == NULL)
-        return fail(file, "no memory");
-    while (*size < limit && (got = fread((char *)file->contents + *size, 1, room - *size, stream)) > 0) {
-        *size += got;
-        limit = limit == SIZE_MAX ? wanted(file->contents, *size) : limit;
-        if (*size == room && *size < limit) {
-            void *larger = room > SIZE_MAX / 2 ? NULL : realloc(file->contents, room *= 2);
-            if (!larger)
-                return fail(file, "no memory");
-            file->contents = larger;
-        }
+    text_buffer whole = {NULL, 0, 0, 0};
+    size_t limit = SIZE_MAX, got = 1;
+    while (got && whole.size < limit && text_reserve(&whole, 65536)) {
+        got = fread(whole.text + whole.size, 1, whole.room - whole.size, stream);
+        whole.size += got;
+        limit = got && limit == SIZE_MAX ? wanted((const unsigned char *)whole.text, whole.size) : limit;
     }
-    return ferror(stream) ? fail(file, "cannot be read: %s", strerror(errno)) : NULL;
+    file->contents = whole.text;
+    *size = whole.size;
+    if (whole.failed)
+        return text_fail(file->error, TEXT_NO_MEMORY);
+    return ferror(stream) ? text_fail(file->error, "cannot be read: %s", strerror(errno)) : NULL;
 }
 
 #ifdef SAFETENSORS_MMAP
@@ -377,7 +348,7 @@ const char *safetensors_open(safetensors *file, const char *path)
         return finish(file, read_file(file, file->mapping, file->mapped));
 #endif
     if ((stream = fopen(path, "rb")) == NULL)
-        return fail(file, "cannot be opened: %s", strerror(errno));
+        return text_fail(file->error, "cannot be opened: %s", strerror(errno));
     error = read_stream(file, stream, &size);
     fclose(stream);
     return finish(file, error ? error : read_file(file, file->contents, size));
@@ -398,7 +369,7 @@ void safetensors_close(safetensors *file)
     free((void *)(uintptr_t)file->header);
     free(file->contents);
     free(file->owned);
-    memset(file, 0, sizeof *file);
+    memset(file, 0, offsetof(safetensors, error));
 }
 
 /* ---- tensors ---- */

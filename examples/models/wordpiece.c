@@ -77,17 +77,16 @@ static const word *find_word(const word *words, size_t count, const char *text, 
 
 /* ---- text that is cleaned ---- */
 
-static void put(buffer *b, uint32_t code)
+/* A character, in lower case if that is wanted. */
+static void put(buffer *b, uint32_t code, int lower)
 {
-    b->size += unicode_write(b->text + b->size, code);
-}
-
-static void put_lower(buffer *b, uint32_t code)
-{
-    uint32_t codes[3];
-    size_t count = unicode_lower(code, codes), i;
+    uint32_t codes[3] = {0, 0, 0};
+    size_t count = 1, i;
+    codes[0] = code;
+    if (lower)
+        count = unicode_lower(code, codes);
     for (i = 0; i < count; i++)
-        put(b, codes[i]);
+        b->size += unicode_write(b->text + b->size, codes[i]);
 }
 
 static int is_chinese(uint32_t code)
@@ -128,14 +127,11 @@ static int clean(const wordpiece *model, const char *text, size_t size, buffer *
         }
         strips |= code >= 0x80;
         if (model->chinese_characters && is_chinese(code)) {
-            put(out, ' ');
-            put(out, code);
+            put(out, ' ', 0);
+            put(out, code, 0);
             code = ' ';
         }
-        if (model->lower_case && (code < 0x80 || !model->strip_accents))
-            put_lower(out, code);
-        else
-            put(out, code);
+        put(out, code, model->lower_case && (code < 0x80 || !model->strip_accents));
     }
     if (strips && model->strip_accents) {
         spare->size = 0;
@@ -146,12 +142,8 @@ static int clean(const wordpiece *model, const char *text, size_t size, buffer *
             if (!text_reserve(out, 16))
                 return 0;
             n = unicode_read(spare->text + at, spare->size - at, &code);
-            if (code >= 0x80 && unicode_bert_category(code) == UNICODE_MN)
-                continue;
-            if (model->lower_case)
-                put_lower(out, code);
-            else
-                put(out, code);
+            if (code < 0x80 || unicode_bert_category(code) != UNICODE_MN)
+                put(out, code, model->lower_case);
         }
     }
     return 1;
@@ -228,15 +220,6 @@ static const char *read_members(wordpiece *model, reading *r, json vocab)
         model->words[model->word_count++] = w;
     }
     return NULL;
-}
-
-static size_t elements(json container)
-{
-    size_t count = 0;
-    json element;
-    for (element = json_first(container); element.type; element = json_next(element))
-        count++;
-    return count;
 }
 
 static size_t lines(const char *text, size_t size)
@@ -497,9 +480,9 @@ static const char *read_words(wordpiece *model, reading *r)
 {
     const wordpiece_files *f = r->files;
     json vocab = json_get(json_get(r->tokenizer, "model"), "vocab");
-    size_t count = f->vocab ? lines(f->vocab, f->vocab_size) : elements(vocab);
-    size_t added = SPECIALS + elements(json_get(r->config, "added_tokens_decoder")) +
-                   elements(json_get(r->tokenizer, "added_tokens"));
+    size_t count = f->vocab ? lines(f->vocab, f->vocab_size) : json_count(vocab);
+    size_t added = SPECIALS + json_count(json_get(r->config, "added_tokens_decoder")) +
+                   json_count(json_get(r->tokenizer, "added_tokens"));
     const char *file = f->vocab ? vocab_txt : tokenizer_json, *error = NULL;
     if (!f->vocab && vocab.type != JSON_OBJECT)
         return text_fail(in(model, file), "model.vocab: not an object");

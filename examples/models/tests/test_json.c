@@ -854,6 +854,7 @@ TEST(json_none)
         if (v.type != JSON_ARRAY && v.type != JSON_OBJECT)
             CHECK(json_first(v).type == JSON_NONE);
         CHECK(json_next(v).type == JSON_NONE); /* nothing follows a whole text */
+        CHECK(json_count(v) == (v.type == JSON_ARRAY ? 2u : v.type == JSON_OBJECT));
         if (v.type != JSON_OBJECT)
             CHECK(json_get(v, "a").type == JSON_NONE && json_get(v, "").type == JSON_NONE);
         if (v.type != JSON_STRING) {
