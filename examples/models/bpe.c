@@ -2,8 +2,7 @@
 
 enum {
     FILE_MAX = 1 << 27, /* bytes of a file; published ones have 34 MB at most */
-    TEXT_MAX = 1 << 30, /* bytes of a text to encode */
-    SLACK = 4096
+    TEXT_MAX = 1 << 30  /* bytes of a text to encode */
 };
 
 /* ---- opening ---- */
@@ -36,8 +35,7 @@ void bpe_close(bpe *b)
 static void start(bpe *b, const char *name)
 {
     memset(b, 0, sizeof *b);
-    text_begin_message(b->error, name);
-    text_fail(b->error, ": ");
+    text_begin_message(b->error, name, ": ");
 }
 
 const char *bpe_parse(bpe *b, const void *bytes, size_t size, const char *name)
@@ -51,8 +49,7 @@ const char *bpe_parse(bpe *b, const void *bytes, size_t size, const char *name)
     else if ((error = json_parse(&root, (const char *)bytes, size, &where)) != NULL)
         error = text_fail(b->error, "byte %lu: %s", (unsigned long)where, error);
     else if ((b->model = (bpe_model *)calloc(1, sizeof *b->model)) == NULL ||
-             (b->model->strings = (char *)malloc(size + 16)) ==
-                 NULL) /* strings are no longer than how they are written */
+             (b->model->strings = (char *)malloc(size + 16)) == NULL)
         error = text_fail(b->error, TEXT_NO_MEMORY);
     else
         error = bpe_read(b, root);

@@ -19,7 +19,10 @@ enum {
     STEPS = 16,      /* of a normalizer, or of a pre-tokenizer */
     ADDED_MAX = 512, /* bytes of an added token, as the file and as the normalizer writes it: a text may be looked at so
                         far again from each of its bytes */
-    GROWTH = 16      /* the most that a model's growth may be */
+    LONG = 128,      /* a normalizer makes a text of n bytes GROWTH n + SLACK at most; if it writes an added token */
+    GROWTH = 16,     /* with more than LONG bytes, GROWTH_LONG n + SLACK, for then there is more to look at again. */
+    GROWTH_LONG = 4, /* Spaces alone become 3 n; U+FDFA alone, which NFKC makes longer than any other, 11 n */
+    SLACK = 4096
 };
 
 /* ---- a model ---- */
@@ -65,9 +68,9 @@ typedef struct bpe_model {
     token *tokens;
     size_t room; /* for so many */
     int32_t count;
-    char *strings, *next; /* what the file spells; where the next string goes */
+    char *strings, *next; /* what the file spells, no longer than it writes that; where the next string goes */
     size_t longest;       /* bytes of a token of the vocabulary */
-    size_t growth;        /* a normalizer makes a text of n bytes that and SLACK at most */
+    size_t growth;        /* GROWTH, or GROWTH_LONG */
 
     text_index index;    /* of tokens */
     merge *merges;       /* a hash table of merges by their two ids */

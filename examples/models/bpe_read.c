@@ -8,8 +8,6 @@ enum {
     TEMPLATE_MAX = 64,    /* parts of a template */
     DEPTH = 4,            /* of sequences within sequences */
     STRING_MAX = 64,      /* bytes of what is written in place of something, and of that: it is looked for everywhere */
-    LONG = 128,           /* if the normalizer writes an added token with more bytes, the growth is GROWTH_LONG, for */
-    GROWTH_LONG = 4,      /* then there is more to look at again */
     PATTERN_MAX = 2048    /* bytes of a pattern that is compared with those known */
 };
 

@@ -40,8 +40,7 @@ enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 static void start(safetensors *file, const char *name)
 {
     memset(file, 0, sizeof *file);
-    text_begin_message(file->error, name);
-    text_fail(file->error, ": ");
+    text_begin_message(file->error, name, ": ");
 }
 
 static const char *fail_tensor(safetensors *file, const safetensors_tensor *tensor, const char *cause)

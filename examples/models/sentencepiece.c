@@ -32,8 +32,7 @@ static const string blank = {" ", 1};
 static void start(sentencepiece *model, const char *name)
 {
     memset(model, 0, sizeof *model);
-    text_begin_message(model->error, name);
-    text_fail(model->error, ": ");
+    text_begin_message(model->error, name, ": ");
 }
 
 static const char *fail_piece(sentencepiece *model, const piece *p, const char *cause)

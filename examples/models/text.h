@@ -161,11 +161,11 @@ static inline text_span text_in(const text_buffer *b)
 enum { TEXT_ERROR = 512 }; /* bytes of what holds a message */
 #define TEXT_NO_MEMORY "no memory"
 
-/* A message that begins with the name of a file. */
-static inline void text_begin_message(char error[TEXT_ERROR], const char *name)
+/* A message that begins with the name of a file, and what follows that. */
+static inline void text_begin_message(char error[TEXT_ERROR], const char *name, const char *after)
 {
     char shown[SHOWN_NAME];
-    snprintf(error, TEXT_ERROR, "%s", shown_name(shown, name));
+    snprintf(error, TEXT_ERROR, "%s%s", shown_name(shown, name), after);
 }
 
 /* Goes on with a message; returns it. */

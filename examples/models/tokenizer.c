@@ -5,8 +5,8 @@ enum { PATH_SIZE = 4096, CONFIG_SIZE = 1 << 26, NAME_SIZE = 256 };
 
 static const char *fail(tokenizer *tokens, const char *path, const char *cause)
 {
-    text_begin_message(tokens->error, path);
-    return text_fail(tokens->error, ": %.200s", cause);
+    text_begin_message(tokens->error, path, ": ");
+    return text_fail(tokens->error, "%.200s", cause);
 }
 
 /* The path of a file of the directory. Returns NULL or the message. */

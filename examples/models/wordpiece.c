@@ -25,7 +25,7 @@ static const char vocab_txt[] = "vocab.txt", tokenizer_json[] = "tokenizer.json"
 static void start(wordpiece *model, const char *name)
 {
     memset(model, 0, sizeof *model);
-    text_begin_message(model->error, name);
+    text_begin_message(model->error, name, "");
 }
 
 /* Goes on with a message: file is one of the directory; NULL for the directory itself. */
