@@ -279,7 +279,7 @@ static const char *finish(safetensors *file, const char *error)
     if (error)
         safetensors_close(file);
     else
-        file->error[0] = 0;
+        memset(file->error, 0, sizeof file->error);
     return error;
 }
 

@@ -521,7 +521,7 @@ static const char *finish(sentencepiece *model, const char *error)
     if (error)
         sentencepiece_close(model);
     else
-        model->error[0] = 0;
+        memset(model->error, 0, sizeof model->error);
     return error;
 }
 

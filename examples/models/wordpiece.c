@@ -558,7 +558,7 @@ static const char *finish(wordpiece *model, const char *error)
     if (error)
         wordpiece_close(model);
     else
-        model->error[0] = 0;
+        memset(model->error, 0, sizeof model->error);
     return error;
 }
 
