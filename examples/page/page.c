@@ -1,6 +1,6 @@
-/* What the page attention.html computes with: attn.h for WebAssembly, in functions that page.js calls. `make page`
+/* What the page attention.html computes with: attn.h for WebAssembly, in functions that js/engine.js calls. `make page`
    builds it. Numbers cross the border as arrays of double in this memory, which page_memory gives out; texts as UTF-8.
-   The model's three files are read by fopen: page.js answers the system calls of WASI that this becomes.
+   The model's three files are read by fopen: js/engine.js answers the system calls of WASI that this becomes.
 
    A function that can fail returns 0, or else there is a sentence at page_message. */
 #include "../../attn.h"
@@ -130,7 +130,7 @@ EXPORT("page_random") void page_random(double *out, size_t count, double seed, d
 
 /* ==== Masking: attn_sdpa and its options ========================================================================= */
 
-/* The options, in the order of page.js's list. What is off is NaN. */
+/* The options, in the order of js/masking.js's list. What is off is NaN. */
 typedef enum page_option {
     CAUSAL,
     OFFSET,
@@ -208,7 +208,7 @@ int page_attend(const double options[OPTIONS], size_t Lq, size_t Lk, size_t D, s
 
 static t5 translator;
 
-/* Text that grows: JSON for page.js. Without memory it stays what it was, and says so. */
+/* Text that grows: JSON for js/engine.js. Without memory it stays what it was, and says so. */
 static struct {
     char *text;
     size_t size, capacity, steps;

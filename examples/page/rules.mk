@@ -7,7 +7,10 @@ page_has  = mkdir -p $P && echo '\#include <stdio.h>' | $(page_cc) -mexec-model=
 page_says = echo 'The page to play with is not built: it needs clang, lld and wasi-libc. On Debian:'; \
             echo '    apt-get install clang lld wasi-libc libclang-rt-dev-wasm32'
 page_with = $P/vectors.base64 $P/scalar.base64 $P/config.base64 $P/weights.base64 $P/pieces.base64 \
-            $P/words.txt $P/sentences.txt examples/page/page.css examples/page/page.js
+            $P/words.txt $P/sentences.txt examples/page/page.css $P/page.js
+
+# The modules of the page's script, in the order in which they are joined. Each knows only those before it.
+page_js   = numbers engine colours grid pictures parts view steps_presets steps masking translation training page
 
 .PHONY: page test-page page-picture
 page:                                    ## build build/page/attention.html: attention to play with, in a browser
@@ -25,6 +28,10 @@ page-picture: page                       ## take the picture of the page that RE
 $P/attention.html: examples/page/page.html $(page_with) examples/page/rules.mk
 	@sed $(foreach file,$(page_with),-e '/^@$(notdir $(file))@$$/{' -e 'r $(file)' -e 'd' -e '}') $< > $@
 	@echo "The page to play with is $@."
+
+$P/page.js: $(page_js:%=examples/page/js/%.js) examples/page/rules.mk
+	@mkdir -p $P
+	@(echo "'use strict';" && cat $(filter %.js,$^)) > $@
 
 page_model = examples/models/bundled
 $P/config.base64: $(page_model)/config.json

@@ -5,11 +5,11 @@ import { Checks, presets, run } from './printed.mjs';
 
 const MOST = 3e6; // bytes of the page
 const build = process.argv[2] || 'build', checks = new Checks();
-const source = readFileSync('examples/page/page.js', 'utf8');
+const source = readFileSync(`${build}/page/page.js`, 'utf8');
 const model = new Map(['config.json', 'model.safetensors', 'spiece.model'].map((name) =>
     [`model/${name}`, new Uint8Array(readFileSync(`examples/models/bundled/${name}`))]));
 
-// page.js without a document: its functions, and the panels, which use `engine`.
+// The page's script without a document: its functions, and the panels, which use `engine`.
 function loadPage(engine) {
     const names = 'Engine, MASKING, PRESETS, TITLES, fixed, hash, listed, masking, matrix, numbersOfSentence, ' +
         'parseNumber, plainNumber, range, readMatrix, rowOf, shade, short, steps, svgDocument, svgHeatmap, ' +
@@ -247,7 +247,7 @@ function checkTraining(engine, name) {
     checks.equal(heads.map((h) => [h.before.toFixed(2), h.followed.toFixed(2)]), shares, `${name}: what heads look at`);
 }
 
-// ---- what page.js does by itself ----
+// ---- what the script does by itself ----
 
 function checkFunctions() {
     const { parseNumber, readMatrix, writeMatrix, listed, short, plainNumber, fixed, matrix } = page;

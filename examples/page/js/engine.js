@@ -1,0 +1,217 @@
+// The engine: page.c, compiled to WebAssembly, with the system calls that it asks of its host. Every number on the
+// page is computed here. This module owns the program's memory and the order in which arrays are put into it; what
+// comes out are matrices of numbers.js, the only module that it knows.
+
+const TYPES = { f32: 0, f64: 1 }; // attn_dtype
+
+// What page.c needs of an operating system: files to read, by the calls of WASI. `files` has the bytes of each path.
+function systemCalls(files, memory) {
+    const OK = 0, BAD_DESCRIPTOR = 8, NO_ENTRY = 44, NOT_SUPPORTED = 58, ROOT = 3;
+    const open = new Map();
+    const view = () => new DataView(memory().buffer);
+    const text = (at, size) => new TextDecoder().decode(new Uint8Array(memory().buffer, at, size));
+    let next = ROOT + 1;
+
+    // Calls use(place, size) for each of a list of buffers.
+    const eachBuffer = (list, count, use) => {
+        for (let i = 0; i < count; i++) {
+            const at = list + 8 * i;
+            use(view().getUint32(at, true), view().getUint32(at + 4, true));
+        }
+    };
+    return {
+        fd_prestat_get(fd, at) {
+            if (fd !== ROOT) return BAD_DESCRIPTOR;
+            view().setUint32(at, 0, true);
+            view().setUint32(at + 4, 1, true);
+            return OK;
+        },
+        fd_prestat_dir_name(fd, at) {
+            view().setUint8(at, '/'.charCodeAt(0));
+            return OK;
+        },
+        fd_fdstat_get(fd, at) {
+            new Uint8Array(memory().buffer, at, 24).fill(255);
+            view().setUint8(at, fd === ROOT ? 3 : 4); // a directory, a file
+            view().setUint16(at + 2, 0, true);
+            return OK;
+        },
+        fd_fdstat_set_flags: () => OK,
+        path_open(fd, lookup, path, size, create, rights, inherited, flags, at) {
+            const bytes = files.get(text(path, size));
+            if (!bytes) return NO_ENTRY;
+            open.set(next, { bytes, at: 0 });
+            view().setUint32(at, next++, true);
+            return OK;
+        },
+        fd_read(fd, list, count, at) {
+            const file = open.get(fd);
+            let sum = 0;
+            if (!file) return BAD_DESCRIPTOR;
+            eachBuffer(list, count, (place, room) => {
+                const part = file.bytes.subarray(file.at, file.at + room);
+                new Uint8Array(memory().buffer).set(part, place);
+                file.at += part.length;
+                sum += part.length;
+            });
+            view().setUint32(at, sum, true);
+            return OK;
+        },
+        fd_seek(fd, offset, whence, at) {
+            const file = open.get(fd);
+            if (!file) return NOT_SUPPORTED;
+            file.at = Math.max(0, Number(offset) + [0, file.at, file.bytes.length][whence]);
+            view().setBigUint64(at, BigInt(file.at), true);
+            return OK;
+        },
+        fd_write(fd, list, count, at) { // nobody reads what page.c prints
+            let sum = 0;
+            eachBuffer(list, count, (place, size) => { sum += size; });
+            view().setUint32(at, sum, true);
+            return OK;
+        },
+        fd_close: (fd) => open.delete(fd) ? OK : BAD_DESCRIPTOR,
+        proc_exit(status) { throw new Error(`the program ended with status ${status}`); },
+    };
+}
+
+class Engine {
+    // wasm: bytes of the compiled page.c. files: the model's three, by path.
+    constructor(wasm, files) {
+        const calls = systemCalls(files, () => this.exports.memory);
+        const module = new WebAssembly.Module(wasm);
+        this.exports = new WebAssembly.Instance(module, { wasi_snapshot_preview1: calls }).exports;
+        this.exports._initialize();
+        this.modelIsOpen = false;
+    }
+
+    text(at) {
+        const bytes = new Uint8Array(this.exports.memory.buffer, at);
+        return new TextDecoder().decode(bytes.slice(0, bytes.indexOf(0)));
+    }
+
+    get version() { return this.text(this.exports.page_version()); }
+    get instructionSet() { return this.text(this.exports.page_isa()); }
+
+    // Runs use(put, get): put copies an array into the engine's memory and returns its place, get copies numbers out.
+    // What was put is given back at the end.
+    lend(use) {
+        const held = [];
+        const put = (array) => {
+            const at = this.exports.page_memory(array.byteLength);
+            if (!at) throw new Error('There is no memory left.');
+            held.push(at);
+            new array.constructor(this.exports.memory.buffer, at, array.length).set(array);
+            return at;
+        };
+        const get = (at, count, type = Float64Array) => new type(this.exports.memory.buffer, at, count).slice();
+        try {
+            return use(put, get);
+        } finally {
+            held.forEach((at) => this.exports.page_free(at));
+        }
+    }
+
+    // A call of page.c that returns 0, or else has left a message.
+    check(failed) {
+        if (failed) throw new Error(this.text(this.exports.page_message()));
+    }
+
+    matmul(type, a, b) {
+        return this.lend((put, get) => {
+            const out = put(new Float64Array(a.rows * b.cols));
+            const left = put(a.values), right = put(b.values);
+            this.check(this.exports.page_matmul(TYPES[type], out, left, right, a.rows, a.cols, b.cols));
+            return matrix(a.rows, b.cols, get(out, a.rows * b.cols));
+        });
+    }
+
+    // Attention step by step. hidden: Lq x Lk, 1 where a key is hidden; row: the query of the weighted values.
+    steps(type, q, k, v, scale, hidden, row) {
+        const sizes = [[q.rows, k.rows], [q.rows, k.rows], [q.rows, k.rows], [q.rows, k.rows], [k.rows, v.cols],
+            [q.rows, v.cols]];
+        return this.lend((put, get) => {
+            const out = sizes.map(([rows, cols]) => put(new Float64Array(rows * cols)));
+            this.check(this.exports.page_steps(TYPES[type], q.rows, k.rows, q.cols, v.cols,
+                put(q.values), put(k.values), put(v.values), scale, put(hidden), row, ...out));
+            const [product, scaled, masked, weights, weighted, output] = sizes.map(([rows, cols], n) =>
+                matrix(rows, cols, get(out[n], rows * cols)));
+            return { product, scaled, masked, weights, weighted, output };
+        });
+    }
+
+    // The numbers of a row as numpy prints them.
+    words(type, numbers, digits) {
+        return this.lend((put) => {
+            const at = this.exports.page_text(TYPES[type], put(Float64Array.from(numbers)), numbers.length, digits);
+            return this.text(at).split('\n').slice(0, numbers.length).map(plainNumber);
+        });
+    }
+
+    random(count, seed, low, high) {
+        return this.lend((put, get) => {
+            const at = put(new Float64Array(count));
+            this.exports.page_random(at, count, seed, low, high);
+            return get(at, count);
+        });
+    }
+
+    // attn_sdpa of one head. options: numbers in the order of MASKING, NaN where one is off.
+    attend(options, q, k, v) {
+        const Lq = q.rows, Lk = k.rows, TEXT = 2048;
+        return this.lend((put, get) => {
+            const stages = [0, 1, 2].map(() => put(new Float64Array(Lq * Lk)));
+            const weights = put(new Float64Array(Lq * Lk)), lse = put(new Float64Array(Lq));
+            const output = put(new Float64Array(Lq * v.cols)), explain = put(new Uint8Array(TEXT));
+            this.check(this.exports.page_attend(put(Float64Array.from(options)), Lq, Lk, q.cols, v.cols, put(q.values),
+                put(k.values), put(v.values), put(Uint32Array.from(stages)), weights, lse, output, explain, TEXT));
+            const [scaled, capped, final] = stages.map((at) => matrix(Lq, Lk, get(at, Lq * Lk)));
+            return { scaled, capped, final, weights: matrix(Lq, Lk, get(weights, Lq * Lk)), lse: get(lse, Lq),
+                output: matrix(Lq, v.cols, get(output, Lq * v.cols)), explain: this.text(explain) };
+        });
+    }
+
+    // The translation of a text, its tokens, the search, and attention.encoder, .decoder, .cross: [block][head],
+    // matrices.
+    translate(text, beams) {
+        if (!this.modelIsOpen) this.check(this.exports.page_open());
+        this.modelIsOpen = true;
+        const bytes = new TextEncoder().encode(text);
+        return this.lend((put, get) => {
+            this.check(this.exports.page_translate(put(bytes), bytes.length, beams, 100));
+            const reply = JSON.parse(this.text(this.exports.page_reply()));
+            const source = reply.source.length, target = reply.target.length;
+            const read = (part, rows, cols) => Array.from({ length: reply.blocks }, (_, block) => {
+                const at = this.exports.page_attention(part, block);
+                if (!at) throw new Error('There is no memory left.');
+                const all = get(at, reply.heads * rows * cols, Float32Array);
+                return Array.from({ length: reply.heads }, (_, head) =>
+                    matrix(rows, cols, Float64Array.from(all.subarray(head * rows * cols, (head + 1) * rows * cols))));
+            });
+            reply.attention = { encoder: read(0, source, source), decoder: read(1, target, target),
+                cross: read(2, target, source) };
+            return reply;
+        });
+    }
+
+    // ---- training ----
+
+    trainBegin() { this.exports.page_train_begin(); }
+    trainStep(look) { return this.exports.page_train_step(look ? 1 : 0); }
+
+    // What training has come to: of the text that is not learnt from.
+    trained() {
+        const length = this.exports.page_train_length(), { buffer } = this.exports.memory;
+        const integers = (at) => Array.from(new Int32Array(buffer, at, length));
+        const heads = [[0, 0], [0, 1], [1, 0], [1, 1]].map(([block, head]) => ({ block, head,
+            weights: matrix(length, length, new Float64Array(buffer, this.exports.page_train_looks(block, head),
+                length * length).slice()),
+            before: this.exports.page_train_share(block, head, 0),
+            followed: this.exports.page_train_share(block, head, 1) }));
+        return { letters: integers(this.exports.page_train_letters()), next: integers(this.exports.page_train_next()),
+            guesses: integers(this.exports.page_train_guesses()), heads };
+    }
+}
+
+// The one that the page computes with; page.js makes it.
+let engine;

@@ -1,0 +1,324 @@
+// Panel 2, masking: which keys a query sees, by every rule that attn_sdpa has, and why. This module owns the
+// options, the order in which page_attend takes them, and the rules in words. It knows all modules before it but
+// those of panel 1.
+
+// The options of page_attend, in its order. `on`: it can be off, and then is NaN.
+const MASKING = [
+    { id: 'causal', name: 'Causal rule',
+        choices: [['0', 'none'], ['1', 'upper left'], ['2', 'lower right'], ['3', 'offset']] },
+    { id: 'offset', name: 'Offset of the queries', least: -16, most: 16, step: 1 },
+    { id: 'left', name: 'Window to the left', least: 0, most: 15, step: 1, on: true,
+        about: 'so many keys before its own position' },
+    { id: 'right', name: 'Window to the right', least: 0, most: 15, step: 1, on: true,
+        about: 'so many keys after it' },
+    { id: 'qlen', name: 'Valid queries', least: 0, most: 16, step: 1, on: true,
+        about: 'the others are padding, whose output is 0' },
+    { id: 'kvlen', name: 'Valid keys', least: 0, most: 16, step: 1, on: true,
+        about: 'the others are padding, which nobody sees' },
+    { id: 'alibi', name: 'ALiBi slope', least: 0, most: 2, step: 0.05, on: true,
+        about: 'takes slope × distance off each score' },
+    { id: 'softcap', name: 'Softcap', least: 0.1, most: 10, step: 0.1, on: true,
+        about: 'bends scores so that none is beyond it' },
+    { id: 'sink', name: 'Sink', least: -5, most: 5, step: 0.25, on: true,
+        about: 'a score without a key: it takes weight and gives nothing' },
+    { id: 'temperature', name: 'Temperature', least: 0.1, most: 5, step: 0.1,
+        about: 'divides scores: above 1 weights are more even' },
+];
+const SIZES = [
+    { id: 'lq', name: 'Queries', least: 1, most: 16, step: 1 },
+    { id: 'lk', name: 'Keys', least: 1, most: 16, step: 1 },
+];
+const SHOWS = [['weights', 'weights'], ['final', 'scores given to softmax']];
+const SCORES = [['random', 'of random numbers'], ['alike', 'all alike']];
+const NONE = 0, UPPER_LEFT = 1, LOWER_RIGHT = 2, OFFSET = 3, KEY_SIZE = 8;
+
+const MASKING_AT_FIRST = {
+    lq: 7, lk: 7, causal: 1, offset: 0, left: 2, right: 1, qlen: 5, kvlen: 5,
+    alibi: 0.5, softcap: 1, sink: 1, temperature: 1,
+};
+
+const POINT_AT_A_CELL =
+    'Point at a cell, or go to it with the arrow keys: why it is hidden, or what its weight came from.';
+const NOBODY_LOOKS_AHEAD = 'Nobody sees what comes after its own position: when a text is written word by word, ' +
+    'the later words are not there yet.';
+
+// An option of the panel, as HTML: a list of choices.
+function choiceHtml(id, name, choices) {
+    const items = choices.map(([value, text]) => `<option value="${value}">${text}</option>`).join('');
+    return `<div class="option"><label>${name} <select id="masking-${id}">${items}</select></label></div>`;
+}
+
+// An option of the panel, as HTML: a number, by slider or typed, which may be off.
+function numberHtml(o) {
+    const id = `masking-${o.id}`, bounds = `min="${o.least}" max="${o.most}" step="${o.step}"`;
+    const label = o.on ?
+        `<label for="${id}-on" class="check"><input type="checkbox" id="${id}-on"> ${o.name}</label>` :
+        `<label for="${id}">${o.name}</label>`;
+    const slider = `<input type="range" id="${id}" aria-label="${o.name}" ${bounds}>`;
+    const box = `<input type="number" id="${id}-number" aria-label="${o.name}, as a number" ${bounds}>`;
+    const about = o.about ? `<small>${o.about}</small>` : '';
+    return `<div class="option" id="${id}-option">${label}${about}${slider}${box}</div>`;
+}
+
+const masking = {
+    id: 'masking', grids: {}, values: { ...MASKING_AT_FIRST }, isOn: {}, show: 'weights', scores: 'random',
+
+    start() {
+        const option = (o) => o.choices ? choiceHtml(o.id, o.name, o.choices) : numberHtml(o);
+        $('masking-options').innerHTML = [...SIZES, ...MASKING].map(option).join('') +
+            choiceHtml('scores', 'Scores', SCORES) + choiceHtml('show', 'Show', SHOWS);
+        $('masking-options').addEventListener('submit', (event) => event.preventDefault());
+        for (const o of [...SIZES, ...MASKING]) this.startOption(o);
+        for (const name of ['scores', 'show'])
+            $(`masking-${name}`).addEventListener('change', (event) => {
+                this[name] = event.target.value;
+                this.changed();
+            });
+        this.grids.map = new Grid({ look: (r, c) => this.look(r, c) });
+        this.grids.rows = new Grid({ look: (r) => this.look(r, null) });
+        $('masking-map').replaceChildren(this.grids.map.element);
+        $('masking-rows').replaceChildren(this.grids.rows.element);
+    },
+
+    startOption(o) {
+        const set = (event) => this.set(o, event.target.value, event.type === 'change');
+        for (const id of [`masking-${o.id}`, `masking-${o.id}-number`]) {
+            if (!$(id)) continue;
+            $(id).addEventListener('input', set);
+            $(id).addEventListener('change', set);
+        }
+        if (!o.on) return;
+        $(`masking-${o.id}-on`).addEventListener('change', (event) => {
+            this.isOn[o.id] = event.target.checked;
+            this.changed();
+        });
+    },
+    set(o, text, done) {
+        const x = parseNumber(text), integer = o.step === 1 || o.choices;
+        const least = o.choices ? 0 : o.least, most = o.choices ? 3 : o.most;
+        if (x === undefined || !(x >= least && x <= most) || (integer && !Number.isInteger(x))) {
+            const kind = integer ? 'whole number' : 'number', old = short(this.values[o.id]);
+            notice(`${o.name}: “${text}” is no ${kind} from ${least} to ${most}; it stays ${old}.`);
+            if (done) this.render();
+            return;
+        }
+        notice('');
+        this.values[o.id] = x;
+        if (o.on) this.isOn[o.id] = true;
+        this.changed();
+    },
+
+    changed() {
+        this.render();
+        remember();
+    },
+
+    // Lengths cannot be beyond the sizes.
+    length(id, size) { return this.isOn[id] ? Math.min(this.values[id], this.values[size]) : NaN; },
+
+    compute() {
+        const { lq, lk, temperature } = this.values;
+        const numbers = (seed, rows) => {
+            const count = rows * KEY_SIZE, isAlike = this.scores === 'alike';
+            return matrix(rows, KEY_SIZE, isAlike ? new Float64Array(count) : engine.random(count, seed, -2, 2));
+        };
+        const options = MASKING.map((o) => o.on && !this.isOn[o.id] ? NaN : this.values[o.id]);
+        options[MASKING.findIndex((o) => o.id === 'qlen')] = this.length('qlen', 'lq');
+        options[MASKING.findIndex((o) => o.id === 'kvlen')] = this.length('kvlen', 'lk');
+        options[MASKING.findIndex((o) => o.id === 'temperature')] = 1 / (temperature * Math.sqrt(KEY_SIZE));
+        this.result = engine.attend(options, numbers(8, lq), numbers(6, lk), matrix(lk, 1, range(lk)));
+        this.hidden = Uint8Array.from(this.result.final.values, (s) => s === -Infinity ? 1 : 0);
+    },
+
+    // Where query i stands among the keys.
+    position(i) {
+        const { causal, offset, lq, lk } = this.values;
+        if (causal <= UPPER_LEFT) return i;
+        if (causal !== LOWER_RIGHT) return i + offset;
+        const qlen = this.length('qlen', 'lq'), kvlen = this.length('kvlen', 'lk');
+        return i + (Number.isNaN(kvlen) ? lk : kvlen) - (Number.isNaN(qlen) ? lq : qlen);
+    },
+
+    // Why query i does not see key j: '' if it does.
+    reason(i, j) {
+        const { causal, left, right } = this.values, p = this.position(i), at = `position ${short(p)}`;
+        if (i >= this.length('qlen', 'lq')) return `query ${i} is past the valid queries`;
+        if (j >= this.length('kvlen', 'lk')) return `key ${j} is past the valid keys`;
+        if (causal !== NONE && j > p) return `key ${j} comes after ${at}, where query ${i} stands (causal)`;
+        if (this.isOn.left && j < p - left)
+            return `key ${j} is more than ${left} to the left of ${at} (window)`;
+        if (this.isOn.right && j > p + right)
+            return `key ${j} is more than ${right} to the right of ${at} (window)`;
+        return '';
+    },
+
+    // The options that are on, for the title of a picture.
+    summary() {
+        const { choices } = MASKING[0], { causal, temperature } = this.values;
+        const rule = causal === NONE ? 'no causal rule' : `causal, ${choices[causal][1]}`;
+        const options = MASKING.filter((o) => o.on && this.isOn[o.id]).map((o) => `${o.name} ${this.values[o.id]}`);
+        if (causal === OFFSET) options.unshift(`by ${this.values.offset}`);
+        if (temperature !== 1) options.push(`Temperature ${temperature}`);
+        return [rule, ...options].join('; ');
+    },
+
+    seenBy(i) { return range(this.values.lk).filter((j) => !this.hidden[i * this.values.lk + j]); },
+
+    rule() {
+        const { causal, lq, lk, offset } = this.values;
+        const first = short(this.position(0)), after = NOBODY_LOOKS_AHEAD;
+        const other = ' Here that is also upper left: make Keys larger to see another rule.';
+        const alike = this.position(0) === 0 ? other : '';
+        if (causal === NONE) return 'No causal rule: every query sees every key, what comes later, too.';
+        if (causal === UPPER_LEFT)
+            return `Causal, upper left: query i stands at position i, the first query at the first key. ${after}`;
+        if (causal === LOWER_RIGHT)
+            return 'Causal, lower right: the last query stands at the last key, as when new words follow old ones ' +
+                `that are kept (${lk} keys, ${lq} queries: query 0 at position ${first}).${alike} ${after}`;
+        return `Causal, offset: query i stands at position i ${offset < 0 ? '−' : '+'} ${Math.abs(offset)}. ${after}`;
+    },
+
+    render() {
+        if (attempt(() => { this.compute(); return true; }) !== true) return;
+        const { lq, lk } = this.values, { r, c } = this.looked || {};
+        const seen = this.hidden.reduce((sum, h) => sum + 1 - h, 0);
+        this.renderOptions();
+        const blind = range(lq).filter((i) => !this.seenBy(i).length);
+        const queries = blind.length === 1 ? `Query ${blind[0]} sees` : `Queries ${listed(blind)} see`;
+        const nothing = blind.length ? ` ${queries} nothing: there is nothing to share, and the output is 0.` : '';
+        $('masking-text').textContent = `${this.rule()} ${seen} of ${lq * lk} pairs are seen.${nothing}`;
+        $('masking-explain').textContent = this.result.explain;
+        this.renderMap();
+        this.renderRows();
+        if (this.looked && r < lq && (c === null || c < lk)) this.look(r, c);
+        else this.forget();
+    },
+
+    renderMap() {
+        const { lq, lk } = this.values, isWeights = this.show === 'weights';
+        const shown = isWeights ? this.result.weights : this.result.final;
+        const [low, high] = isWeights ? [0, Math.max(...shown.values, 0.01)] : extent(shown.values);
+        this.grids.map.update({
+            name: isWeights ? 'Weights' : 'Scores',
+            note: 'rows: queries, columns: keys',
+            rows: lq,
+            cols: lk,
+            values: shown.values,
+            texts: Array.from(shown.values, (x, n) => this.hidden[n] ? '' : x.toFixed(2).replace('-', '−')),
+            low,
+            high,
+            hidden: this.hidden,
+            rowLabels: range(lq).map((i) => `query ${i}`),
+            colLabels: range(lk).map(String),
+        });
+    },
+
+    renderRows() {
+        const { lq } = this.values, { weights, lse, output } = this.result;
+        const rows = range(lq).map((r) =>
+            [this.seenBy(r).length, rowOf(weights, r).reduce((a, b) => a + b, 0), lse[r], output.values[r]]);
+        const decimal = (x) => Number.isFinite(x) ? x.toFixed(3).replace('-', '−') : short(x);
+        this.grids.rows.update({
+            name: 'Each query',
+            note: 'key j has the value j',
+            rows: lq,
+            cols: 4,
+            values: rows.flat(),
+            texts: rows.flatMap(([count, ...others]) => [String(count), ...others.map(decimal)]),
+            rowLabels: range(lq).map((i) => `query ${i}`),
+            colLabels: ['keys seen', 'sum of weights', 'log-sum-exp', 'output'],
+        });
+    },
+
+    renderOptions() {
+        for (const o of [...SIZES, ...MASKING]) {
+            const limit = { qlen: this.values.lq, kvlen: this.values.lk }[o.id];
+            const value = limit === undefined ? this.values[o.id] : Math.min(this.values[o.id], limit);
+            for (const id of [`masking-${o.id}`, `masking-${o.id}-number`]) {
+                if (!$(id)) continue;
+                if (limit !== undefined) $(id).max = limit;
+                if (document.activeElement !== $(id) || $(id).type === 'range') $(id).value = value;
+            }
+            if (!o.on) continue;
+            $(`masking-${o.id}-on`).checked = Boolean(this.isOn[o.id]);
+            $(`masking-${o.id}-option`).classList.toggle('off', !this.isOn[o.id]);
+        }
+        $('masking-offset-option').hidden = this.values.causal !== OFFSET;
+        $('masking-scores').value = this.scores;
+        $('masking-show').value = this.show;
+    },
+
+    // Nothing is looked at.
+    forget() {
+        this.looked = null;
+        for (const grid of Object.values(this.grids)) grid.mark(() => false);
+        tell('masking-sum', POINT_AT_A_CELL, false);
+    },
+
+    look(r, c) {
+        this.looked = { r, c };
+        this.grids.map.mark((i) => i === r);
+        this.grids.rows.mark((i) => i === r);
+        if (c !== null) this.grids.map.point(r, c);
+        tell('masking-sum', c === null ? this.explainRow(r) : this.explainCell(r, c));
+    },
+
+    explainRow(r) {
+        const seen = this.seenBy(r), { weights, lse } = this.result;
+        if (!seen.length)
+            return `Query ${r} sees no key: its weights and its output are 0, its log-sum-exp is ${short(lse[r])}.`;
+        const keys = `${seen.length === 1 ? 'key' : 'keys'} ${listed(seen)}`;
+        const taken = short(1 - rowOf(weights, r).reduce((a, b) => a + b, 0), 3);
+        const sink = this.isOn.sink ? ` The sink takes ${taken} of its attention, and gives nothing for it.` : '';
+        return `Query ${r} stands at position ${short(this.position(r))} and sees ${keys}.${sink}`;
+    },
+
+    explainCell(r, c) {
+        const n = r * this.values.lk + c, { scaled, capped, final, weights, lse } = this.result;
+        const { temperature, softcap, alibi } = this.values;
+        const reason = this.reason(r, c), distance = Math.abs(this.position(r) - c);
+        if (reason) return `Query ${r} does not see key ${c}: ${reason}. The weight is 0.`;
+        const heat = temperature === 1 ? '' : ` ÷ ${short(temperature)}`, cap = short(softcap);
+        const parts = [`score q · k ÷ √${KEY_SIZE}${heat} = ${short(scaled.values[n])}`];
+        if (this.isOn.softcap) parts.push(`softcap ${cap} × tanh(… ÷ ${cap}) = ${short(capped.values[n])}`);
+        if (this.isOn.alibi) parts.push(`ALiBi − ${short(alibi)} × ${distance} = ${short(final.values[n])}`);
+        const power = `exp(${short(final.values[n])} − ${signed(lse[r])})`;
+        return `Query ${r} looks at key ${c}: ${parts.join('; ')}. Weight: ${power} = ${short(weights.values[n])}, ` +
+            `where ${short(lse[r])} is the log-sum-exp of the row. ${this.explainRow(r)}`;
+    },
+
+    picture(theme) {
+        const parts = Object.values(this.grids).map(({ content }) =>
+            svgHeatmap({ ...content, title: titled(content) }, theme));
+        return svgDocument(`Masking: ${this.summary()}`, parts, theme);
+    },
+
+    write(link) {
+        for (const o of [...SIZES, ...MASKING])
+            if (!o.on || this.isOn[o.id]) link.set(o.id, this.values[o.id]);
+        link.set('scores', this.scores);
+        link.set('show', this.show);
+    },
+
+    // What a link does not say is as at first.
+    read(link) {
+        this.values = { ...MASKING_AT_FIRST };
+        this.isOn = {};
+        for (const o of [...SIZES, ...MASKING])
+            if (link.has(o.id)) this.setFromLink(o, link.get(o.id));
+        this.scores = choice(link, 'scores', SCORES.map(([id]) => id), 'random');
+        this.show = choice(link, 'show', SHOWS.map(([id]) => id), 'weights');
+    },
+
+    setFromLink(o, text) {
+        const x = parseNumber(text), least = o.choices ? 0 : o.least, most = o.choices ? 3 : o.most;
+        if (x === undefined || !(x >= least && x <= most) || ((o.choices || o.step === 1) && !Number.isInteger(x))) {
+            const said = text.slice(0, 20);
+            notice(`The link’s “${o.id}”, “${said}”, is no number from ${least} to ${most}; it was left out.`);
+            return;
+        }
+        this.values[o.id] = x;
+        if (o.on) this.isOn[o.id] = true;
+    },
+};
+panels.push(masking);

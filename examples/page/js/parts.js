@@ -1,0 +1,67 @@
+// What every panel says and asks with: the sentence at the top, the line under a matrix, lists to choose from, and
+// what a link or a field may hold. This module owns the sentences about a link, which are shown together once the
+// link is read. It knows numbers.js.
+
+const $ = (id) => document.getElementById(id);
+
+const fileText = (name) => $(`file-${name}`).textContent.trim();
+
+// Sentences about a link, while it is read.
+let aboutLink = null;
+
+// A sentence about what just happened, with a button to undo it; '' takes it away. While a link is read they add up.
+function notice(text, undo) {
+    if (aboutLink) {
+        if (text) aboutLink.push(text);
+        return;
+    }
+    $('notice').textContent = text;
+    if (!text || !undo) return;
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.textContent = 'Undo';
+    button.addEventListener('click', () => { notice(''); undo(); });
+    $('notice').append(button);
+}
+
+// What is looked at, in the line that stays in sight; or else what could be.
+function tell(id, text, told = true) {
+    $(id).textContent = text;
+    $(id).classList.toggle('told', told);
+}
+
+// Runs what may fail: a sentence then says why.
+function attempt(action) {
+    try {
+        return action();
+    } catch (error) {
+        notice(error.message.endsWith('.') ? error.message : `${error.message}.`);
+        return undefined;
+    }
+}
+
+function fillSelect(select, options) {
+    select.innerHTML = options.map(([value, text]) => `<option value="${value}">${escapeText(text)}</option>`).join('');
+}
+
+// What a link says of a choice; `otherwise` where it says nothing, or, with a sentence, nothing that there is.
+function choice(link, name, choices, otherwise) {
+    const said = link.get(name);
+    if (said === null || choices.includes(said)) return said ?? otherwise;
+    notice(`The link’s “${name}”, “${said.slice(0, 20)}”, is none of ${choices.join(', ')}.`);
+    return otherwise;
+}
+
+// Whether scores can be divided by it, as floats, too.
+const isDivisor = (x) =>
+    x !== 0 && Number.isFinite(x) && Number.isFinite(Math.fround(1 / x)) && Math.fround(1 / x) !== 0;
+
+// A whole number of a link or a field, within bounds; undefined, and a sentence, if it is none.
+function wholeNumber(name, text, least, most) {
+    const x = parseNumber(text);
+    if (Number.isInteger(x) && x >= least && x <= most) return x;
+    notice(`${name}: “${text.slice(0, 20)}” is no whole number from ${least} to ${most}; it stays as it was.`);
+    return undefined;
+}
+
+const POINT_AT_A_WEIGHT = 'Point at a weight, or go to it with the arrow keys.';

@@ -1,0 +1,77 @@
+// Panel 1, step by step: the numbers that it can begin with, and what it says about each step. This module owns the
+// matrices of the notebooks, the numbers of a word, and the texts of the steps; nothing here changes while the page
+// runs. It knows numbers.js and engine.js.
+
+const MOST_ROWS = 12, MOST_COLS = 8;
+const of = (...rows) => matrix(rows.length, rows[0].length, rows.flat());
+
+// The numbers of the five notebooks.
+const INPUTS = {
+    x: of([1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]), wq: of([1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]),
+    wk: of([0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]), wv: of([0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]),
+    type: 'f64', digits: 8, scale: '1', labels: named('input', 3),
+};
+const WORDS = of([0.43, 0.15, 0.89], [0.55, 0.87, 0.66], [0.57, 0.85, 0.64], [0.22, 0.58, 0.33], [0.77, 0.25, 0.1],
+    [0.05, 0.8, 0.55]);
+const ANNOTATIONS = of([3, 12, 45], [59, 2, 5], [1, 43, 5], [4, 3, 45.3]);
+const PRESETS = {
+    '000': { name: 'notebook 000: three inputs, scores not scaled', ...INPUTS },
+    '001': { name: 'notebook 001: the same, with other words', ...INPUTS },
+    '002': { name: 'notebook 002: four words, in whole numbers',
+        type: 'f32', digits: 8, scale: '', labels: named('word', 4),
+        x: of([0, 1, 1, 2], [1, 0, 0, 2], [1, 1, 0, 2], [2, 1, 1, 1]),
+        wq: of([1, 1, 0, 0], [0, 0, 2, 2], [1, 2, 2, 2], [0, 0, 2, 2]),
+        wk: of([1, 1, 0, 2], [1, 1, 2, 0], [2, 1, 0, 2], [0, 0, 0, 1]),
+        wv: of([1, 2, 1, 1], [1, 2, 0, 1], [0, 0, 2, 0], [2, 1, 1, 2]) },
+    '003': { name: 'notebook 003: a decoder scores four annotations',
+        type: 'f64', digits: 8, scale: '1', labels: ['decoder'],
+        keyLabels: named('step', 4), q: of([5, 1, 20]), k: ANNOTATIONS, v: ANNOTATIONS },
+    '004': { name: 'notebook 004: six words look at each other', type: 'f32', digits: 4, scale: '1',
+        labels: ['Your', 'journey', 'starts', 'with', 'one', 'step'], q: WORDS, k: WORDS, v: WORDS },
+};
+const SENTENCE = 'sentence', OWN = 'own';
+
+// Numbers for a sentence: each word has four of its own, always the same; the weights are from a seed.
+function numbersOfSentence(words) {
+    const tenths = (m) => m.map((x) => Math.round(10 * x) / 10);
+    const weights = (seed) => matrix(4, 4, tenths(engine.random(16, seed, -1.5, 1.5)));
+    return { type: 'f32', digits: 4, scale: '', labels: words, wq: weights(11), wk: weights(22), wv: weights(33),
+        x: matrix(words.length, 4, words.flatMap((word) => Array.from(tenths(engine.random(4, hash(word), -2, 2))))) };
+}
+
+const STAGES = [
+    { id: 'inputs', name: 'Inputs', title: 'Inputs and weights',
+        text: 'Each row of x is a word, or another thing to be looked at, as numbers. Three matrices turn it into a ' +
+            'query (what it looks for), a key (what it can be found by) and a value (what it gives). In a model they ' +
+            'are learned.' },
+    { id: 'qkv', name: 'Q, K, V', title: 'Queries, keys, values',
+        text: 'Q = x Wq, K = x Wk, V = x Wv: a row for each word. Everything that follows needs these three alone.' },
+    { id: 'product', name: 'Scores', title: 'Scores: Q Kᵀ',
+        text: 'Each query is multiplied with each key, number by number, and the products are added up. The more ' +
+            'alike they are, the higher the score.' },
+    { id: 'scaled', name: 'Scale', title: 'Scale: divide every score',
+        text: 'Long keys make large scores. Divided by the square root of the key’s size they stay moderate, and ' +
+            'softmax does not choose too early.' },
+    { id: 'masked', name: 'Mask', title: 'Mask: hide what may not be seen',
+        text: 'A hidden score becomes −∞, whose exponential is 0. Causal: a query sees its own position and what ' +
+            'came before, not what comes later. A model that writes word by word does not have the later words ' +
+            'yet, and in training it could simply copy them.' },
+    { id: 'weights', name: 'Softmax', title: 'Softmax: scores become weights',
+        text: 'The exponential of each score, divided by the sum of its row: every weight is between 0 and 1, and a ' +
+            'row adds up to 1. The largest score of the row is taken off first, so that nothing overflows.' },
+    { id: 'weighted', name: 'Weighted values', title: 'Weighted values',
+        text: 'One query at a time: each value times the weight that this query gives it. Click a row of the weights ' +
+            'to choose the query.' },
+    { id: 'output', name: 'Output', title: 'Output: the weighted values added up',
+        text: 'Each query gets the sum of all values, each as much as its weight says. Where one weight is nearly 1, ' +
+            'the output is nearly that value.' },
+];
+
+const POINT_AT_A_NUMBER = 'Point at a number, or go to it with the arrow keys: here is the sum that it came from.';
+const NUMBERS_ARE_OWN = 'Q, K and V are now numbers of your own, and no longer computed from x.';
+
+const TITLES = {
+    x: 'x', wq: 'Wq', wk: 'Wk', wv: 'Wv', q: 'Q', k: 'K', v: 'V',
+    product: 'Scores', scaled: 'Scaled scores', masked: 'Masked scores',
+    weights: 'Weights', weighted: 'Weighted values', output: 'Output',
+};
