@@ -12,12 +12,13 @@ function systemCalls(files, memory) {
     const text = (at, size) => new TextDecoder().decode(new Uint8Array(memory().buffer, at, size));
     let next = ROOT + 1;
 
-    // Calls use(place, size) for each of a list of buffers.
-    const eachBuffer = (list, count, use) => {
-        for (let i = 0; i < count; i++) {
-            const at = list + 8 * i;
-            use(view().getUint32(at, true), view().getUint32(at + 4, true));
-        }
+    // Calls use(place, size) for each of a list of buffers. It returns how many bytes it used; their sum goes to `at`.
+    const eachBuffer = (list, count, at, use) => {
+        let sum = 0;
+        for (let i = 0; i < count; i++)
+            sum += use(view().getUint32(list + 8 * i, true), view().getUint32(list + 8 * i + 4, true));
+        view().setUint32(at, sum, true);
+        return OK;
     };
     return {
         fd_prestat_get(fd, at) {
@@ -46,16 +47,13 @@ function systemCalls(files, memory) {
         },
         fd_read(fd, list, count, at) {
             const file = open.get(fd);
-            let sum = 0;
             if (!file) return BAD_DESCRIPTOR;
-            eachBuffer(list, count, (place, room) => {
+            return eachBuffer(list, count, at, (place, room) => {
                 const part = file.bytes.subarray(file.at, file.at + room);
                 new Uint8Array(memory().buffer).set(part, place);
                 file.at += part.length;
-                sum += part.length;
+                return part.length;
             });
-            view().setUint32(at, sum, true);
-            return OK;
         },
         fd_seek(fd, offset, whence, at) {
             const file = open.get(fd);
@@ -64,12 +62,7 @@ function systemCalls(files, memory) {
             view().setBigUint64(at, BigInt(file.at), true);
             return OK;
         },
-        fd_write(fd, list, count, at) { // nobody reads what page.c prints
-            let sum = 0;
-            eachBuffer(list, count, (place, size) => { sum += size; });
-            view().setUint32(at, sum, true);
-            return OK;
-        },
+        fd_write: (fd, list, count, at) => eachBuffer(list, count, at, (place, size) => size), // nobody reads it
         fd_close: (fd) => open.delete(fd) ? OK : BAD_DESCRIPTOR,
         proc_exit(status) { throw new Error(`the program ended with status ${status}`); },
     };
@@ -93,8 +86,8 @@ class Engine {
     get version() { return this.text(this.exports.page_version()); }
     get instructionSet() { return this.text(this.exports.page_isa()); }
 
-    // Runs use(put, get): put copies an array into the engine's memory and returns its place, get copies numbers out.
-    // What was put is given back at the end.
+    // Runs use({ put, room, get, read }): put copies an array into the engine's memory and returns its place, and room
+    // does so with zeros; get copies numbers out, and read a matrix. What was put is given back at the end.
     lend(use) {
         const held = [];
         const put = (array) => {
@@ -104,9 +97,11 @@ class Engine {
             new array.constructor(this.exports.memory.buffer, at, array.length).set(array);
             return at;
         };
+        const room = (count) => put(new Float64Array(count));
         const get = (at, count, type = Float64Array) => new type(this.exports.memory.buffer, at, count).slice();
+        const read = (at, rows, cols) => matrix(rows, cols, get(at, rows * cols));
         try {
-            return use(put, get);
+            return use({ put, room, get, read });
         } finally {
             held.forEach((at) => this.exports.page_free(at));
         }
@@ -118,39 +113,36 @@ class Engine {
     }
 
     matmul(type, a, b) {
-        return this.lend((put, get) => {
-            const out = put(new Float64Array(a.rows * b.cols));
-            const left = put(a.values), right = put(b.values);
+        return this.lend(({ put, room, read }) => {
+            const out = room(a.rows * b.cols), left = put(a.values), right = put(b.values);
             this.check(this.exports.page_matmul(TYPES[type], out, left, right, a.rows, a.cols, b.cols));
-            return matrix(a.rows, b.cols, get(out, a.rows * b.cols));
+            return read(out, a.rows, b.cols);
         });
     }
 
     // Attention step by step. hidden: Lq x Lk, 1 where a key is hidden; row: the query of the weighted values.
     steps(type, q, k, v, scale, hidden, row) {
-        const sizes = [[q.rows, k.rows], [q.rows, k.rows], [q.rows, k.rows], [q.rows, k.rows], [k.rows, v.cols],
-            [q.rows, v.cols]];
-        return this.lend((put, get) => {
-            const out = sizes.map(([rows, cols]) => put(new Float64Array(rows * cols)));
+        const pairs = [q.rows, k.rows], sizes = [pairs, pairs, pairs, pairs, [k.rows, v.cols], [q.rows, v.cols]];
+        return this.lend(({ put, room, read }) => {
+            const out = sizes.map(([rows, cols]) => room(rows * cols));
             this.check(this.exports.page_steps(TYPES[type], q.rows, k.rows, q.cols, v.cols,
                 put(q.values), put(k.values), put(v.values), scale, put(hidden), row, ...out));
-            const [product, scaled, masked, weights, weighted, output] = sizes.map(([rows, cols], n) =>
-                matrix(rows, cols, get(out[n], rows * cols)));
+            const [product, scaled, masked, weights, weighted, output] = sizes.map((size, n) => read(out[n], ...size));
             return { product, scaled, masked, weights, weighted, output };
         });
     }
 
     // The numbers of a row as numpy prints them.
     words(type, numbers, digits) {
-        return this.lend((put) => {
+        return this.lend(({ put }) => {
             const at = this.exports.page_text(TYPES[type], put(Float64Array.from(numbers)), numbers.length, digits);
             return this.text(at).split('\n').slice(0, numbers.length).map(plainNumber);
         });
     }
 
     random(count, seed, low, high) {
-        return this.lend((put, get) => {
-            const at = put(new Float64Array(count));
+        return this.lend(({ room, get }) => {
+            const at = room(count);
             this.exports.page_random(at, count, seed, low, high);
             return get(at, count);
         });
@@ -159,15 +151,14 @@ class Engine {
     // attn_sdpa of one head. options: numbers in the order of MASKING, NaN where one is off.
     attend(options, q, k, v) {
         const Lq = q.rows, Lk = k.rows, TEXT = 2048;
-        return this.lend((put, get) => {
-            const stages = [0, 1, 2].map(() => put(new Float64Array(Lq * Lk)));
-            const weights = put(new Float64Array(Lq * Lk)), lse = put(new Float64Array(Lq));
-            const output = put(new Float64Array(Lq * v.cols)), explain = put(new Uint8Array(TEXT));
+        return this.lend(({ put, room, get, read }) => {
+            const [weights, ...stages] = range(4).map(() => room(Lq * Lk)), lse = room(Lq);
+            const output = room(Lq * v.cols), explain = put(new Uint8Array(TEXT));
             this.check(this.exports.page_attend(put(Float64Array.from(options)), Lq, Lk, q.cols, v.cols, put(q.values),
                 put(k.values), put(v.values), put(Uint32Array.from(stages)), weights, lse, output, explain, TEXT));
-            const [scaled, capped, final] = stages.map((at) => matrix(Lq, Lk, get(at, Lq * Lk)));
-            return { scaled, capped, final, weights: matrix(Lq, Lk, get(weights, Lq * Lk)), lse: get(lse, Lq),
-                output: matrix(Lq, v.cols, get(output, Lq * v.cols)), explain: this.text(explain) };
+            const [scaled, capped, final] = stages.map((at) => read(at, Lq, Lk));
+            return { scaled, capped, final, weights: read(weights, Lq, Lk), lse: get(lse, Lq),
+                output: read(output, Lq, v.cols), explain: this.text(explain) };
         });
     }
 
@@ -177,19 +168,19 @@ class Engine {
         if (!this.modelIsOpen) this.check(this.exports.page_open());
         this.modelIsOpen = true;
         const bytes = new TextEncoder().encode(text);
-        return this.lend((put, get) => {
+        return this.lend(({ put, get }) => {
             this.check(this.exports.page_translate(put(bytes), bytes.length, beams, 100));
             const reply = JSON.parse(this.text(this.exports.page_reply()));
             const source = reply.source.length, target = reply.target.length;
-            const read = (part, rows, cols) => Array.from({ length: reply.blocks }, (_, block) => {
+            const heads = (part, rows, cols) => range(reply.blocks).map((block) => {
                 const at = this.exports.page_attention(part, block);
                 if (!at) throw new Error('There is no memory left.');
                 const all = get(at, reply.heads * rows * cols, Float32Array);
-                return Array.from({ length: reply.heads }, (_, head) =>
-                    matrix(rows, cols, Float64Array.from(all.subarray(head * rows * cols, (head + 1) * rows * cols))));
+                return range(reply.heads).map((head) =>
+                    matrix(rows, cols, all.subarray(head * rows * cols, (head + 1) * rows * cols)));
             });
-            reply.attention = { encoder: read(0, source, source), decoder: read(1, target, target),
-                cross: read(2, target, source) };
+            reply.attention = { encoder: heads(0, source, source), decoder: heads(1, target, target),
+                cross: heads(2, target, source) };
             return reply;
         });
     }
@@ -204,8 +195,8 @@ class Engine {
         const length = this.exports.page_train_length(), { buffer } = this.exports.memory;
         const integers = (at) => Array.from(new Int32Array(buffer, at, length));
         const heads = [[0, 0], [0, 1], [1, 0], [1, 1]].map(([block, head]) => ({ block, head,
-            weights: matrix(length, length, new Float64Array(buffer, this.exports.page_train_looks(block, head),
-                length * length).slice()),
+            weights: matrix(length, length,
+                new Float64Array(buffer, this.exports.page_train_looks(block, head), length * length)),
             before: this.exports.page_train_share(block, head, 0),
             followed: this.exports.page_train_share(block, head, 1) }));
         return { letters: integers(this.exports.page_train_letters()), next: integers(this.exports.page_train_next()),

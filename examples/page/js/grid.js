@@ -1,9 +1,7 @@
 // A matrix on the page, as a table of cells and boxes. This module owns the HTML of the table, what pointer and
 // keys do in it, and which cells are marked; what a cell means, and what a change of it brings about, is the
-// panel's, which is told. It knows numbers.js and colours.js.
+// panel's, which is told. It knows numbers.js and cells.js.
 
-// A matrix on the page, as a table: cells can be reached by pointer and arrow keys, and typed into where it is
-// editable.
 //   content: { name, note, rows, cols, texts, values, rowLabels, colLabels, low, high, hidden, editable, chosenRow }
 // on.look(r, c) is told what is looked at; on.edit(r, c, text, done) what is typed; on.choose(r) which row is clicked.
 class Grid {
@@ -81,7 +79,7 @@ class Grid {
     mark(is) {
         for (const cell of this.cells) {
             const { classList } = cell.closest('td');
-            classList.toggle('source', is(Number(cell.dataset.r), Number(cell.dataset.c)));
+            classList.toggle('source', is(...placeOf(cell)));
             classList.remove('looked');
         }
     }
@@ -91,18 +89,17 @@ class Grid {
 
     look(target) {
         const cell = target.closest('[data-r]');
-        if (cell && this.on.look) this.on.look(Number(cell.dataset.r), Number(cell.dataset.c));
+        if (cell && this.on.look) this.on.look(...placeOf(cell));
     }
 
     choose(target) {
         const cell = target.closest('[data-r]');
-        if (cell && this.on.choose) this.on.choose(Number(cell.dataset.r));
+        if (cell && this.on.choose) this.on.choose(placeOf(cell)[0]);
     }
 
     type(target, done) {
         if (target.dataset.r === undefined) return;
-        const r = Number(target.dataset.r), c = Number(target.dataset.c);
-        const valid = parseNumber(target.value) !== undefined;
+        const [r, c] = placeOf(target), valid = parseNumber(target.value) !== undefined;
         if (!valid && done) {
             target.removeAttribute('aria-invalid');
             target.value = this.content.texts[r * this.content.cols + c];
@@ -117,17 +114,17 @@ class Grid {
     key(event) {
         const cell = event.target.closest('[data-r]');
         if (!cell || event.ctrlKey || event.altKey || event.metaKey) return;
-        const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Enter: [1, 0] };
+        const move = event.key === 'Enter' ? [1, 0] : ARROWS[event.key];
         const { rows, cols } = this.content, inBox = cell.tagName === 'INPUT';
-        let r = Number(cell.dataset.r), c = Number(cell.dataset.c);
+        let [r, c] = placeOf(cell);
         if (event.key === 'Enter' && !inBox && this.on.choose) {
             this.on.choose(r);
-        } else if (moves[event.key]) {
+        } else if (move) {
             const length = (cell.value || '').length;
             const within = event.key === 'ArrowLeft' ? cell.selectionStart > 0 : cell.selectionEnd < length;
-            if (inBox && moves[event.key][1] && within) return;
-            r += moves[event.key][0];
-            c += moves[event.key][1];
+            if (inBox && move[1] && within) return;
+            r += move[0];
+            c += move[1];
         } else if (!inBox && (event.key === 'Home' || event.key === 'End')) {
             c = event.key === 'Home' ? 0 : cols - 1;
         } else {

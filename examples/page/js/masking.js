@@ -2,9 +2,10 @@
 // options, the order in which page_attend takes them, and the rules in words. It knows all modules before it but
 // those of panel 1.
 
-// The options of page_attend, in its order. `on`: it can be off, and then is NaN.
+// The options of page_attend, in its order: each a number from `least` to `most`, whole where `step` is 1. `on`: it can
+// be off, and then is NaN.
 const MASKING = [
-    { id: 'causal', name: 'Causal rule',
+    { id: 'causal', name: 'Causal rule', least: 0, most: 3, step: 1,
         choices: [['0', 'none'], ['1', 'upper left'], ['2', 'lower right'], ['3', 'offset']] },
     { id: 'offset', name: 'Offset of the queries', least: -16, most: 16, step: 1 },
     { id: 'left', name: 'Window to the left', least: 0, most: 15, step: 1, on: true,
@@ -28,6 +29,7 @@ const SIZES = [
     { id: 'lq', name: 'Queries', least: 1, most: 16, step: 1 },
     { id: 'lk', name: 'Keys', least: 1, most: 16, step: 1 },
 ];
+const OPTIONS = [...SIZES, ...MASKING];
 const SHOWS = [['weights', 'weights'], ['final', 'scores given to softmax']];
 const SCORES = [['random', 'of random numbers'], ['alike', 'all alike']];
 const NONE = 0, UPPER_LEFT = 1, LOWER_RIGHT = 2, OFFSET = 3, KEY_SIZE = 8;
@@ -44,7 +46,7 @@ const NOBODY_LOOKS_AHEAD = 'Nobody sees what comes after its own position: when 
 
 // An option of the panel, as HTML: a list of choices.
 function choiceHtml(id, name, choices) {
-    const items = choices.map(([value, text]) => `<option value="${value}">${text}</option>`).join('');
+    const items = optionsHtml(choices);
     return `<div class="option"><label>${name} <select id="masking-${id}">${items}</select></label></div>`;
 }
 
@@ -60,18 +62,28 @@ function numberHtml(o) {
     return `<div class="option" id="${id}-option">${label}${about}${slider}${box}</div>`;
 }
 
+// The fields of an option: a list, or a slider and a box.
+const fieldsOf = (o) => [$(`masking-${o.id}`), $(`masking-${o.id}-number`)].filter(Boolean);
+
+// What somebody has typed, or a link says, of an option; undefined where it cannot have that number.
+function optionNumber(o, text) {
+    const x = parseNumber(text);
+    return x >= o.least && x <= o.most && (o.step !== 1 || Number.isInteger(x)) ? x : undefined;
+}
+
 const masking = {
-    id: 'masking', grids: {}, values: { ...MASKING_AT_FIRST }, isOn: {}, show: 'weights', scores: 'random',
+    ...PANEL, id: 'masking', invitation: POINT_AT_A_CELL, grids: {},
+    values: { ...MASKING_AT_FIRST }, isOn: {}, show: 'weights', scores: 'random',
 
     start() {
         const option = (o) => o.choices ? choiceHtml(o.id, o.name, o.choices) : numberHtml(o);
-        $('masking-options').innerHTML = [...SIZES, ...MASKING].map(option).join('') +
+        $('masking-options').innerHTML = OPTIONS.map(option).join('') +
             choiceHtml('scores', 'Scores', SCORES) + choiceHtml('show', 'Show', SHOWS);
         $('masking-options').addEventListener('submit', (event) => event.preventDefault());
-        for (const o of [...SIZES, ...MASKING]) this.startOption(o);
+        for (const o of OPTIONS) this.startOption(o);
         for (const name of ['scores', 'show'])
-            $(`masking-${name}`).addEventListener('change', (event) => {
-                this[name] = event.target.value;
+            when('change', `masking-${name}`, (value) => {
+                this[name] = value;
                 this.changed();
             });
         this.grids.map = new Grid({ look: (r, c) => this.look(r, c) });
@@ -82,35 +94,31 @@ const masking = {
 
     startOption(o) {
         const set = (event) => this.set(o, event.target.value, event.type === 'change');
-        for (const id of [`masking-${o.id}`, `masking-${o.id}-number`]) {
-            if (!$(id)) continue;
-            $(id).addEventListener('input', set);
-            $(id).addEventListener('change', set);
-        }
+        for (const field of fieldsOf(o))
+            for (const type of ['input', 'change']) field.addEventListener(type, set);
         if (!o.on) return;
         $(`masking-${o.id}-on`).addEventListener('change', (event) => {
             this.isOn[o.id] = event.target.checked;
             this.changed();
         });
     },
+
     set(o, text, done) {
-        const x = parseNumber(text), integer = o.step === 1 || o.choices;
-        const least = o.choices ? 0 : o.least, most = o.choices ? 3 : o.most;
-        if (x === undefined || !(x >= least && x <= most) || (integer && !Number.isInteger(x))) {
-            const kind = integer ? 'whole number' : 'number', old = short(this.values[o.id]);
-            notice(`${o.name}: “${text}” is no ${kind} from ${least} to ${most}; it stays ${old}.`);
+        const x = optionNumber(o, text);
+        if (x === undefined) {
+            const kind = o.step === 1 ? 'whole number' : 'number', old = short(this.values[o.id]);
+            notice(`${o.name}: “${text}” is no ${kind} from ${o.least} to ${o.most}; it stays ${old}.`);
             if (done) this.render();
             return;
         }
         notice('');
-        this.values[o.id] = x;
-        if (o.on) this.isOn[o.id] = true;
+        this.put(o, x);
         this.changed();
     },
 
-    changed() {
-        this.render();
-        remember();
+    put(o, x) {
+        this.values[o.id] = x;
+        if (o.on) this.isOn[o.id] = true;
     },
 
     // Lengths cannot be beyond the sizes.
@@ -122,10 +130,9 @@ const masking = {
             const count = rows * KEY_SIZE, isAlike = this.scores === 'alike';
             return matrix(rows, KEY_SIZE, isAlike ? new Float64Array(count) : engine.random(count, seed, -2, 2));
         };
-        const options = MASKING.map((o) => o.on && !this.isOn[o.id] ? NaN : this.values[o.id]);
-        options[MASKING.findIndex((o) => o.id === 'qlen')] = this.length('qlen', 'lq');
-        options[MASKING.findIndex((o) => o.id === 'kvlen')] = this.length('kvlen', 'lk');
-        options[MASKING.findIndex((o) => o.id === 'temperature')] = 1 / (temperature * Math.sqrt(KEY_SIZE));
+        const values = { ...this.values, qlen: this.length('qlen', 'lq'), kvlen: this.length('kvlen', 'lk'),
+            temperature: 1 / (temperature * Math.sqrt(KEY_SIZE)) };
+        const options = MASKING.map((o) => o.on && !this.isOn[o.id] ? NaN : values[o.id]);
         this.result = engine.attend(options, numbers(8, lq), numbers(6, lk), matrix(lk, 1, range(lk)));
         this.hidden = Uint8Array.from(this.result.final.values, (s) => s === -Infinity ? 1 : 0);
     },
@@ -179,9 +186,9 @@ const masking = {
     },
 
     render() {
-        if (attempt(() => { this.compute(); return true; }) !== true) return;
+        if (!this.computes()) return;
         const { lq, lk } = this.values, { r, c } = this.looked || {};
-        const seen = this.hidden.reduce((sum, h) => sum + 1 - h, 0);
+        const seen = lq * lk - total(this.hidden);
         this.renderOptions();
         const blind = range(lq).filter((i) => !this.seenBy(i).length);
         const queries = blind.length === 1 ? `Query ${blind[0]} sees` : `Queries ${listed(blind)} see`;
@@ -204,7 +211,7 @@ const masking = {
             rows: lq,
             cols: lk,
             values: shown.values,
-            texts: Array.from(shown.values, (x, n) => this.hidden[n] ? '' : x.toFixed(2).replace('-', '−')),
+            texts: Array.from(shown.values, (x, n) => this.hidden[n] ? '' : fixed(x, 2)),
             low,
             high,
             hidden: this.hidden,
@@ -216,28 +223,26 @@ const masking = {
     renderRows() {
         const { lq } = this.values, { weights, lse, output } = this.result;
         const rows = range(lq).map((r) =>
-            [this.seenBy(r).length, rowOf(weights, r).reduce((a, b) => a + b, 0), lse[r], output.values[r]]);
-        const decimal = (x) => Number.isFinite(x) ? x.toFixed(3).replace('-', '−') : short(x);
+            [this.seenBy(r).length, total(rowOf(weights, r)), lse[r], output.values[r]]);
         this.grids.rows.update({
             name: 'Each query',
             note: 'key j has the value j',
             rows: lq,
             cols: 4,
             values: rows.flat(),
-            texts: rows.flatMap(([count, ...others]) => [String(count), ...others.map(decimal)]),
+            texts: rows.flatMap(([count, ...others]) => [String(count), ...others.map((x) => fixed(x, 3))]),
             rowLabels: range(lq).map((i) => `query ${i}`),
             colLabels: ['keys seen', 'sum of weights', 'log-sum-exp', 'output'],
         });
     },
 
     renderOptions() {
-        for (const o of [...SIZES, ...MASKING]) {
+        for (const o of OPTIONS) {
             const limit = { qlen: this.values.lq, kvlen: this.values.lk }[o.id];
             const value = limit === undefined ? this.values[o.id] : Math.min(this.values[o.id], limit);
-            for (const id of [`masking-${o.id}`, `masking-${o.id}-number`]) {
-                if (!$(id)) continue;
-                if (limit !== undefined) $(id).max = limit;
-                if (document.activeElement !== $(id) || $(id).type === 'range') $(id).value = value;
+            for (const field of fieldsOf(o)) {
+                if (limit !== undefined) field.max = limit;
+                if (document.activeElement !== field || field.type === 'range') field.value = value;
             }
             if (!o.on) continue;
             $(`masking-${o.id}-on`).checked = Boolean(this.isOn[o.id]);
@@ -246,13 +251,6 @@ const masking = {
         $('masking-offset-option').hidden = this.values.causal !== OFFSET;
         $('masking-scores').value = this.scores;
         $('masking-show').value = this.show;
-    },
-
-    // Nothing is looked at.
-    forget() {
-        this.looked = null;
-        for (const grid of Object.values(this.grids)) grid.mark(() => false);
-        tell('masking-sum', POINT_AT_A_CELL, false);
     },
 
     look(r, c) {
@@ -268,7 +266,7 @@ const masking = {
         if (!seen.length)
             return `Query ${r} sees no key: its weights and its output are 0, its log-sum-exp is ${short(lse[r])}.`;
         const keys = `${seen.length === 1 ? 'key' : 'keys'} ${listed(seen)}`;
-        const taken = short(1 - rowOf(weights, r).reduce((a, b) => a + b, 0), 3);
+        const taken = short(1 - total(rowOf(weights, r)), 3);
         const sink = this.isOn.sink ? ` The sink takes ${taken} of its attention, and gives nothing for it.` : '';
         return `Query ${r} stands at position ${short(this.position(r))} and sees ${keys}.${sink}`;
     },
@@ -288,13 +286,12 @@ const masking = {
     },
 
     picture(theme) {
-        const parts = Object.values(this.grids).map(({ content }) =>
-            svgHeatmap({ ...content, title: titled(content) }, theme));
+        const parts = Object.values(this.grids).map(({ content }) => svgMatrix(content, theme));
         return svgDocument(`Masking: ${this.summary()}`, parts, theme);
     },
 
     write(link) {
-        for (const o of [...SIZES, ...MASKING])
+        for (const o of OPTIONS)
             if (!o.on || this.isOn[o.id]) link.set(o.id, this.values[o.id]);
         link.set('scores', this.scores);
         link.set('show', this.show);
@@ -304,21 +301,16 @@ const masking = {
     read(link) {
         this.values = { ...MASKING_AT_FIRST };
         this.isOn = {};
-        for (const o of [...SIZES, ...MASKING])
+        for (const o of OPTIONS)
             if (link.has(o.id)) this.setFromLink(o, link.get(o.id));
         this.scores = choice(link, 'scores', SCORES.map(([id]) => id), 'random');
         this.show = choice(link, 'show', SHOWS.map(([id]) => id), 'weights');
     },
 
     setFromLink(o, text) {
-        const x = parseNumber(text), least = o.choices ? 0 : o.least, most = o.choices ? 3 : o.most;
-        if (x === undefined || !(x >= least && x <= most) || ((o.choices || o.step === 1) && !Number.isInteger(x))) {
-            const said = text.slice(0, 20);
-            notice(`The link’s “${o.id}”, “${said}”, is no number from ${least} to ${most}; it was left out.`);
-            return;
-        }
-        this.values[o.id] = x;
-        if (o.on) this.isOn[o.id] = true;
+        const x = optionNumber(o, text), said = text.slice(0, 20);
+        if (x !== undefined) this.put(o, x);
+        else notice(`The link’s “${o.id}”, “${said}”, is no number from ${o.least} to ${o.most}; it was left out.`);
     },
 };
 panels.push(masking);

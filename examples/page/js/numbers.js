@@ -11,6 +11,11 @@ const range = (count) => Array.from({ length: count }, (_, i) => i);
 const named = (name, count) => range(count).map((i) => `${name} ${i + 1}`);
 
 const entry = (m, r, c) => m.values[r * m.cols + c];
+const total = (numbers) => numbers.reduce((a, b) => a + b, 0);
+const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
+
+// A number's text with the sign that mathematics has.
+const withMinus = (text) => text.replace('-', '−');
 
 // numpy writes 2. for 2 and inf; mathematics does not.
 function plainNumber(text) {
@@ -23,7 +28,7 @@ function plainNumber(text) {
 function short(x, digits = 4) {
     if (Number.isNaN(x)) return 'NaN';
     if (!Number.isFinite(x)) return x < 0 ? '−∞' : '∞';
-    return String(Number(x.toPrecision(digits))).replace('-', '−');
+    return withMinus(String(Number(x.toPrecision(digits))));
 }
 
 const signed = (x, digits) => x < 0 ? `(${short(x, digits)})` : short(x, digits);
@@ -31,10 +36,10 @@ const signed = (x, digits) => x < 0 ? `(${short(x, digits)})` : short(x, digits)
 // A number in a cell: so many digits after the point, and an exponent where it is large.
 function fixed(x, digits) {
     if (!Number.isFinite(x)) return short(x);
-    return (Math.abs(x) < 1e7 ? x.toFixed(digits) : x.toExponential(digits)).replace('-', '−');
+    return withMinus(Math.abs(x) < 1e7 ? x.toFixed(digits) : x.toExponential(digits));
 }
 
-const plainOwn = (x) => Number.isFinite(x) ? String(x).replace('-', '−') : short(x);
+const plainOwn = (x) => Number.isFinite(x) ? withMinus(String(x)) : short(x);
 
 // What somebody has typed as a number; undefined if it is none.
 function parseNumber(text) {

@@ -67,10 +67,10 @@ function startPage() {
     setTheme();
     panels.forEach((panel) => panel.start());
     startTabs();
-    $('theme').addEventListener('change', () => { setTheme(); shown.render(); remember(); });
+    when('change', 'theme', () => { setTheme(); shown.changed(); });
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { setTheme(); shown.render(); });
-    $('export').addEventListener('click', save);
-    $('share').addEventListener('click', share);
+    when('click', 'export', save);
+    when('click', 'share', share);
     $('about').textContent = `attn.h ${engine.version} computes all of this in your browser, with ` +
         `${engine.instructionSet}. Nothing is sent anywhere.`;
     window.addEventListener('hashchange', () => { if (location.hash !== written) readLink(); });

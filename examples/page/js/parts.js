@@ -4,7 +4,11 @@
 
 const $ = (id) => document.getElementById(id);
 
+// One of the files that come along in the document.
 const fileText = (name) => $(`file-${name}`).textContent.trim();
+
+// Calls use(value) with the element's value whenever an event of this type reaches it.
+const when = (type, id, use) => $(id).addEventListener(type, (event) => use(event.target.value));
 
 // Sentences about a link, while it is read.
 let aboutLink = null;
@@ -24,6 +28,15 @@ function notice(text, undo) {
     $('notice').append(button);
 }
 
+// Reads a link; the sentences about it are shown together at the end.
+function sayTogether(read) {
+    aboutLink = [];
+    read();
+    const sentences = aboutLink.join(' ');
+    aboutLink = null;
+    notice(sentences);
+}
+
 // What is looked at, in the line that stays in sight; or else what could be.
 function tell(id, text, told = true) {
     $(id).textContent = text;
@@ -40,8 +53,13 @@ function attempt(action) {
     }
 }
 
-function fillSelect(select, options) {
-    select.innerHTML = options.map(([value, text]) => `<option value="${value}">${escapeText(text)}</option>`).join('');
+// The choices of a list, as HTML.
+const optionsHtml = (choices) =>
+    choices.map(([value, text]) => `<option value="${value}">${escapeText(text)}</option>`).join('');
+
+// What a field holds, unless somebody is typing into it.
+function setField(id, value) {
+    if (document.activeElement !== $(id)) $(id).value = value;
 }
 
 // What a link says of a choice; `otherwise` where it says nothing, or, with a sentence, nothing that there is.
@@ -52,10 +70,6 @@ function choice(link, name, choices, otherwise) {
     return otherwise;
 }
 
-// Whether scores can be divided by it, as floats, too.
-const isDivisor = (x) =>
-    x !== 0 && Number.isFinite(x) && Number.isFinite(Math.fround(1 / x)) && Math.fround(1 / x) !== 0;
-
 // A whole number of a link or a field, within bounds; undefined, and a sentence, if it is none.
 function wholeNumber(name, text, least, most) {
     const x = parseNumber(text);
@@ -64,4 +78,9 @@ function wholeNumber(name, text, least, most) {
     return undefined;
 }
 
+// What a link says of a whole number; `otherwise` where it says nothing, or, with a sentence, nothing that there is.
+const choiceOfNumber = (link, name, least, most, otherwise) =>
+    (link.has(name) ? wholeNumber(`The link’s “${name}”`, link.get(name), least, most) : undefined) ?? otherwise;
+
+const headName = (block, head) => `layer ${block + 1}, head ${head + 1}`;
 const POINT_AT_A_WEIGHT = 'Point at a weight, or go to it with the arrow keys.';

@@ -1,6 +1,6 @@
 // SVG: what large matrices are on the page, and what every picture is when it is saved. This module owns the
 // heatmap, the line chart, and the sheet that puts several of them together; panels draw what else they need with
-// its texts and sizes. It knows numbers.js and colours.js.
+// its texts and sizes. It knows numbers.js and cells.js.
 
 const SVG = {
     font: 13,
@@ -14,6 +14,13 @@ const SVG = {
 function svgText(x, y, text, more = '') {
     return `<text x="${x}" y="${y}" ${more}>${escapeText(text)}</text>`;
 }
+
+// The title of a picture, or of a part of it.
+const svgTitle = (x, y, text, size, { ink }) =>
+    svgText(x, y, text, `font-size="${size}" font-weight="600" fill="${ink}"`);
+
+// The attributes of a text in the middle of something.
+const middle = (fill) => `text-anchor="middle" fill="${fill}"`;
 
 // A text that runs upwards.
 function svgTurned(x, y, text, more) {
@@ -47,13 +54,13 @@ function heatmapLayout(map) {
 // The title of a heatmap, and what its rows and columns are.
 function heatmapLabels(map, { cellWidth, cellHeight, left, top, turned }, theme) {
     const ink = SVG[theme], parts = [];
-    const middle = `text-anchor="middle" fill="${ink.quiet}"`;
-    if (map.title) parts.push(svgText(0, 16, map.title, `font-size="15" font-weight="600" fill="${ink.ink}"`));
+    if (map.title) parts.push(svgTitle(0, 16, map.title, 15, ink));
     if (map.colName) parts.push(svgText(left, (map.title ? 26 : 0) + 14, `${map.colName} →`, `fill="${ink.quiet}"`));
-    if (map.rowName) parts.push(svgTurned(12, top + map.rows * cellHeight / 2, `← ${map.rowName}`, middle));
+    if (map.rowName) parts.push(svgTurned(12, top + map.rows * cellHeight / 2, `← ${map.rowName}`, middle(ink.quiet)));
     map.colLabels.forEach((label, c) => {
         const x = left + (c + 0.5) * cellWidth;
-        parts.push(turned ? svgTurned(x + 4, top - 6, label, `fill="${ink.ink}"`) : svgText(x, top - 7, label, middle));
+        parts.push(turned ? svgTurned(x + 4, top - 6, label, `fill="${ink.ink}"`) :
+            svgText(x, top - 7, label, middle(ink.quiet)));
     });
     map.rowLabels.forEach((label, r) => {
         const y = top + (r + 0.5) * cellHeight + 4.5, colour = map.texts ? ink.quiet : ink.ink;
@@ -75,8 +82,8 @@ function heatmapCell(map, { cellWidth, cellHeight, left, top }, n, theme) {
     const parts = [`<rect x="${x}" y="${y}" ${size} ${paint}${place}/>`];
     if (hidden) parts.push(`<path stroke="${ink.line}" d="M${x} ${y + cellHeight}L${x + cellWidth} ${y}"/>`);
     if (map.texts) {
-        const more = `text-anchor="middle" fill="${colour ? colour.ink : ink.ink}"`;
-        parts.push(svgText(x + cellWidth / 2, y + cellHeight / 2 + 4.5, map.texts[n], more));
+        const text = middle(colour ? colour.ink : ink.ink);
+        parts.push(svgText(x + cellWidth / 2, y + cellHeight / 2 + 4.5, map.texts[n], text));
     }
     return parts.join('');
 }
@@ -99,14 +106,14 @@ function svgLines(chart, theme) {
     const colours = theme === 'dark' ? SVG.darkLines : SVG.lines, parts = [];
     const x = (i) => (left + width * i / chart.xHigh).toFixed(1);
     const y = (v) => (top + height * (1 - Math.min(v, chart.yHigh) / chart.yHigh)).toFixed(1);
-    parts.push(svgText(left, 16, chart.title, `font-size="15" font-weight="600" fill="${ink.ink}"`));
+    parts.push(svgTitle(left, 16, chart.title, 15, ink));
     for (let v = 0; v <= chart.yHigh; v++) {
         parts.push(`<path stroke="${ink.line}" d="M${left} ${y(v)}H${left + width}"/>`);
         parts.push(svgText(left - 8, Number(y(v)) + 4.5, String(v), `text-anchor="end" fill="${ink.quiet}"`));
     }
     for (let i = 0; i <= chart.xHigh; i += chart.xHigh / 5)
-        parts.push(svgText(x(i), top + height + 18, String(i), `text-anchor="middle" fill="${ink.quiet}"`));
-    parts.push(svgText(left + width / 2, top + height + 38, chart.xName, `text-anchor="middle" fill="${ink.quiet}"`));
+        parts.push(svgText(x(i), top + height + 18, String(i), middle(ink.quiet)));
+    parts.push(svgText(left + width / 2, top + height + 38, chart.xName, middle(ink.quiet)));
     const ends = chart.lines.map((line, n) =>
         line.length ? Number(y(line[line.length - 1])) + 4.5 : top + 20 * (n + 1));
     if (Math.abs(ends[0] - ends[1]) < 16) ends[ends[0] > ends[1] ? 0 : 1] = Math.min(...ends) + 16; // side by side
@@ -118,8 +125,9 @@ function svgLines(chart, theme) {
     return { svg: parts.join(''), width: left + width + right, height: top + height + 46 };
 }
 
-// The title of a matrix in a picture.
-const titled = ({ name, note }) => note ? `${name} (${note})` : name;
+// A matrix that the page shows as a table: the content of a Grid.
+const svgMatrix = (content, theme) =>
+    svgHeatmap({ ...content, title: content.note ? `${content.name} (${content.note})` : content.name }, theme);
 
 // A picture of several parts, in rows no wider than `most`.
 function svgDocument(title, parts, theme, most = 1100) {
@@ -133,7 +141,7 @@ function svgDocument(title, parts, theme, most = 1100) {
         return at;
     });
     const height = y + tallest + 16, ink = SVG[theme];
-    const head = svgText(16, 30, title, `font-size="18" font-weight="600" fill="${ink.ink}"`);
+    const head = svgTitle(16, 30, title, 18, ink);
     return `<svg xmlns="http://www.w3.org/2000/svg" ${svgSize(width, height)} font-family="${SVG.family}">` +
         `<title>${escapeText(title)}</title><rect width="100%" height="100%" fill="${ink.ground}"/>` +
         `${head}${placed.join('')}</svg>\n`;
@@ -148,14 +156,14 @@ function showPicture(holder, map, label, tell) {
     const picture = holder.firstElementChild;
     const say = (r, c) => { holder.chosen = { r, c }; tell(r, c); };
     picture.addEventListener('pointerover', (event) => {
-        if (event.target.dataset.r !== undefined) say(Number(event.target.dataset.r), Number(event.target.dataset.c));
+        if (event.target.dataset.r !== undefined) say(...placeOf(event.target));
     });
     picture.addEventListener('keydown', (event) => {
-        const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+        const move = ARROWS[event.key];
         if (!move) return;
         event.preventDefault();
         const at = holder.chosen || chosen;
-        say(Math.min(Math.max(at.r + move[0], 0), map.rows - 1), Math.min(Math.max(at.c + move[1], 0), map.cols - 1));
+        say(clamp(at.r + move[0], 0, map.rows - 1), clamp(at.c + move[1], 0, map.cols - 1));
     });
     picture.addEventListener('focus', () => say(chosen.r, chosen.c));
     if (hadFocus) picture.focus();

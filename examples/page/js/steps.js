@@ -23,6 +23,13 @@ function placeChildren(holder, elements) {
     });
 }
 
+// Whether scores can be divided by it, as floats, too.
+const isDivisor = (x) =>
+    x !== 0 && Number.isFinite(x) && Number.isFinite(Math.fround(1 / x)) && Math.fround(1 / x) !== 0;
+
+// The same matrix, which can be changed without the other.
+const copyOf = (m) => m ? matrix(m.rows, m.cols, m.values) : null;
+
 // "1 × 2 + 3 × 4 = 14": a(n) times b(n), for each n.
 function sumOfProducts(a, b, count, result) {
     const terms = range(count).map((n) => `${signed(a(n), 8)} × ${signed(b(n), 8)}`);
@@ -30,22 +37,22 @@ function sumOfProducts(a, b, count, result) {
 }
 
 const steps = {
-    id: 'steps', preset: '000', sentence: '', stage: 0, row: 0, causal: false,
+    ...PANEL, id: 'steps', invitation: POINT_AT_A_NUMBER, sentence: '', stage: 0, row: 0, causal: false,
     grids: {}, newLine: null,
 
     start() {
         const presets = Object.entries(PRESETS).map(([id, p]) => [id, p.name]);
-        fillSelect($('steps-preset'), [...presets, [SENTENCE, 'your sentence'], [OWN, 'your own']]);
-        $('steps-preset').addEventListener('change', (event) => this.choosePreset(event.target.value));
-        $('steps-sentence').addEventListener('input', (event) => this.setSentence(event.target.value));
-        $('steps-back').addEventListener('click', () => this.go(-1));
-        $('steps-next').addEventListener('click', () => this.go(1));
-        $('steps-type').addEventListener('change', (event) => {
-            this.type = event.target.value;
+        $('steps-preset').innerHTML = optionsHtml([...presets, [SENTENCE, 'your sentence'], [OWN, 'your own']]);
+        when('change', 'steps-preset', (id) => this.choosePreset(id));
+        when('input', 'steps-sentence', (text) => this.setSentence(text));
+        when('click', 'steps-back', () => this.go(-1));
+        when('click', 'steps-next', () => this.go(1));
+        when('change', 'steps-type', (type) => {
+            this.type = type;
             this.changed();
         });
-        $('steps-digits').addEventListener('change', (event) => {
-            this.digits = Number(event.target.value);
+        when('change', 'steps-digits', (digits) => {
+            this.digits = Number(digits);
             this.changed();
         });
         for (const [size, most] of [['lq', MOST_ROWS], ['lk', MOST_ROWS], ['d', MOST_COLS], ['dv', MOST_COLS]])
@@ -56,19 +63,23 @@ const steps = {
             });
         this.newLine = document.createElement('div');
         this.newLine.className = 'new-line';
-        this.take(PRESETS[this.preset]);
+        this.takePreset('000');
     },
 
     // The numbers of a preset, a sentence or a link become the panel's.
     take(numbers) {
-        for (const name of ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'])
-            this[name] = numbers[name] ? matrix(numbers[name].rows, numbers[name].cols, numbers[name].values) : null;
+        for (const name of GIVEN) this[name] = copyOf(numbers[name]);
         for (const name of ['type', 'digits', 'scale', 'labels']) this[name] = numbers[name];
         this.keyLabels = numbers.keyLabels || numbers.labels;
         this.ownScale = false;
         this.changing = '';
         if (!this.x && this.stage === 0) this.stage = 1;
         this.row = 0;
+    },
+
+    takePreset(id) {
+        this.preset = id;
+        this.take(PRESETS[id]);
     },
 
     choosePreset(id) {
@@ -82,7 +93,7 @@ const steps = {
         if (PRESETS[id]) {
             this.stage = 0;
             this.causal = false;
-            this.take(PRESETS[id]);
+            this.takePreset(id);
         }
         this.changed();
     },
@@ -106,8 +117,7 @@ const steps = {
     snapshot() {
         const copy = {};
         for (const name of ['preset', 'row', 'labels', 'keyLabels']) copy[name] = this[name];
-        for (const name of ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'])
-            copy[name] = this[name] && matrix(this[name].rows, this[name].cols, this[name].values);
+        for (const name of GIVEN) copy[name] = copyOf(this[name]);
         return copy;
     },
     restore(copy) {
@@ -119,7 +129,7 @@ const steps = {
     leaveInputs(why) {
         if (!this.x) return;
         const before = this.snapshot();
-        this.x = this.wq = this.wk = this.wv = null;
+        for (const name of OF_INPUTS) this[name] = null;
         notice(`${why} ${NUMBERS_ARE_OWN}`, () => this.restore(before));
     },
 
@@ -127,7 +137,7 @@ const steps = {
         this.leaveInputs('Another size:');
         const fit = (m, rows, cols) => matrix(rows, cols, range(rows * cols).map((n) => {
             const r = Math.floor(n / cols), c = n % cols;
-            return r < m.rows && c < m.cols ? m.values[r * m.cols + c] : (3 * r + 5 * c + 1) % 4;
+            return r < m.rows && c < m.cols ? entry(m, r, c) : (3 * r + 5 * c + 1) % 4;
         }));
         const labels = (old, rows, name) => {
             const known = /^(.*) 1$/.exec(old[0]);
@@ -146,14 +156,15 @@ const steps = {
     edit(name, r, c, text, done) {
         const m = this[name], x = parseNumber(text), where = `Row ${r + 1}, column ${c + 1} of ${TITLES[name]}`;
         if (x === undefined) {
-            notice(text.trim() === '' ? `${where} is empty; it stays ${short(m.values[r * m.cols + c], 8)}.` :
-                `“${text}” is no number. ${where} stays ${short(m.values[r * m.cols + c], 8)}.`);
+            const old = short(entry(m, r, c), 8);
+            notice(text.trim() === '' ? `${where} is empty; it stays ${old}.` :
+                `“${text}” is no number. ${where} stays ${old}.`);
             return;
         }
         if (this.changing !== where) notice(''); // while a number is typed, what can be undone stays so
-        if (Object.is(m.values[r * m.cols + c], x)) return;
+        if (Object.is(entry(m, r, c), x)) return;
         this.changing = where;
-        if (this.x && (name === 'q' || name === 'k' || name === 'v')) this.leaveInputs(`You changed ${TITLES[name]}:`);
+        if (QKV.includes(name)) this.leaveInputs(`You changed ${TITLES[name]}:`);
         this[name].values[r * m.cols + c] = x;
         this.preset = OWN;
         this.changed();
@@ -161,14 +172,9 @@ const steps = {
 
     go(by) {
         const first = this.x ? 0 : 1;
-        this.stage = Math.min(Math.max(this.stage + by, first), STAGES.length - 1);
+        this.stage = clamp(this.stage + by, first, STAGES.length - 1);
         this.changed();
         if ($('steps-next').disabled || $('steps-back').disabled) $('steps-title').focus({ preventScroll: true });
-    },
-
-    changed() {
-        this.render();
-        remember();
     },
 
     // ---- computing ----
@@ -190,7 +196,7 @@ const steps = {
 
     // Why there are NaNs or infinities, from what was typed; '' if nothing that was typed is the cause.
     cause() {
-        const names = ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'].filter((name) => this[name]);
+        const names = GIVEN.filter((name) => this[name]);
         const isLarge = (x) => Number.isFinite(x) && Math.abs(x) > 3.4028235e38;
         const large = this.type === 'f32' && names.find((name) => this[name].values.some(isLarge));
         const odd = names.find((name) => this[name].values.some((x) => !Number.isFinite(x)));
@@ -231,10 +237,9 @@ const steps = {
     },
 
     content(name) {
-        const editable = ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'].includes(name);
+        const editable = GIVEN.includes(name);
         const m = editable ? this[name] : this.result[name];
         const isScore = ['product', 'scaled', 'masked', 'weights'].includes(name);
-        const isTyped = editable && (this.x ? !['q', 'k', 'v'].includes(name) : true);
         const [low, high] = name === 'weights' ? [0, 1] : extent(m.values);
         const hidden = name === 'masked' || name === 'weights' ? this.masks : null;
         const hiddenText = name === 'masked' ? '−∞' : '0';
@@ -246,7 +251,7 @@ const steps = {
             rows: m.rows,
             cols: m.cols,
             values: m.values,
-            texts: this.texts(m, isTyped).map((text, n) => hidden && hidden[n] ? hiddenText : text),
+            texts: this.texts(m, this.typed().includes(name)).map((text, n) => hidden && hidden[n] ? hiddenText : text),
             low,
             high,
             editable,
@@ -258,6 +263,9 @@ const steps = {
     },
 
     shownStage() { return STAGES[this.stage]; },
+
+    // The matrices that are not computed.
+    typed() { return this.x ? OF_INPUTS : QKV; },
 
     // What is worth a try here.
     hint() {
@@ -279,8 +287,8 @@ const steps = {
 
     shownGrids() {
         return {
-            inputs: ['x', 'wq', 'wk', 'wv'],
-            qkv: this.x ? ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'] : ['q', 'k', 'v'],
+            inputs: OF_INPUTS,
+            qkv: this.x ? GIVEN : QKV,
             product: ['q', 'k', 'product'],
             scaled: ['product', 'scaled'],
             masked: ['scaled', 'masked'],
@@ -291,11 +299,10 @@ const steps = {
     },
 
     render() {
-        if (attempt(() => { this.compute(); return true; }) !== true) return;
+        if (!this.computes()) return;
         const stage = this.shownStage();
         $('steps-preset').value = this.preset;
-        if (document.activeElement !== $('steps-sentence'))
-            $('steps-sentence').value = this.preset === SENTENCE ? this.sentence : '';
+        setField('steps-sentence', this.preset === SENTENCE ? this.sentence : '');
         $('steps-type').value = this.type;
         $('steps-digits').value = String(this.digits);
         $('steps-lq').value = this.q.rows;
@@ -369,20 +376,17 @@ const steps = {
         const own = this.scale !== '' && (this.scale !== '1' || this.ownScale);
         $('steps-scale').value = own ? 'own' : this.scale;
         $('steps-divisor-label').hidden = !own;
-        if (document.activeElement !== $('steps-divisor')) $('steps-divisor').value = this.scale;
+        setField('steps-divisor', this.scale);
     },
 
     startScaleOptions() {
-        $('steps-scale').addEventListener('change', (event) => {
-            const isOwn = event.target.value === 'own';
-            this.setScale(isOwn ? '2' : event.target.value, isOwn);
-        });
-        $('steps-divisor').addEventListener('input', (event) => this.setScale(event.target.value, true));
+        when('change', 'steps-scale', (scale) => this.setScale(scale === 'own' ? '2' : scale, scale === 'own'));
+        when('input', 'steps-divisor', (text) => this.setScale(text, true));
     },
 
     startMaskOptions() {
-        $('steps-mask').addEventListener('change', (event) => {
-            this.causal = event.target.value === 'causal';
+        when('change', 'steps-mask', (mask) => {
+            this.causal = mask === 'causal';
             this.changed();
         });
     },
@@ -413,13 +417,6 @@ const steps = {
         tell('steps-sum', text);
         for (const [other, grid] of Object.entries(this.grids)) grid.mark(sources[other] || (() => false));
         this.grids[name].point(r, c);
-    },
-
-    // Nothing is looked at.
-    forget() {
-        this.looked = null;
-        for (const grid of Object.values(this.grids)) grid.mark(() => false);
-        tell('steps-sum', POINT_AT_A_NUMBER, false);
     },
 
     // How a number came about: { text, sources }. sources[name](i, j): whether that cell of a matrix is in the sum.
@@ -490,13 +487,13 @@ const steps = {
     explainWeight(r, c) {
         const { masked, weights } = this.result, scores = Array.from(rowOf(masked, r));
         const seen = scores.filter((s) => s !== -Infinity);
-        const top = Math.max(...seen), weight = short(rowOf(weights, r)[c], 8);
+        const top = Math.max(...seen), weight = short(entry(weights, r, c), 8);
         const pair = `weight that ${this.labels[r]} gives ${this.keyLabels[c]}: `;
         if (seen.length === 0) return `${pair}0, for it sees no key`;
         if (scores[c] === -Infinity) return `${pair}exp(−∞) = 0, whatever the others are`;
         if (!Number.isFinite(top)) return `${pair}${weight}, for a score of its row is NaN or +∞`;
         const exps = seen.map((s) => Math.exp(s - top)), power = (s) => `exp(${short(s, 6)} − ${signed(top, 6)})`;
-        const sum = short(exps.reduce((a, b) => a + b, 0), 8);
+        const sum = short(total(exps), 8);
         return `${pair}${power(scores[c])} ÷ (${seen.map(power).join(' + ')}) = ` +
             `${short(Math.exp(scores[c] - top), 8)} ÷ ${sum} = ${weight}`;
     },
@@ -504,10 +501,7 @@ const steps = {
     // ---- saving and links ----
 
     picture(theme) {
-        const parts = this.shownGrids().map((name) => {
-            const content = this.content(name);
-            return svgHeatmap({ ...content, title: titled(content) }, theme);
-        });
+        const parts = this.shownGrids().map((name) => svgMatrix(this.content(name), theme));
         const mask = this.causal ? ', causal mask' : '';
         return svgDocument(`Attention: ${this.shownStage().title}${mask}`, parts, theme);
     },
@@ -517,8 +511,7 @@ const steps = {
         link.set('step', this.shownStage().id);
         if (this.preset === SENTENCE) link.set('sentence', this.sentence);
         if (this.preset === OWN) {
-            for (const name of this.x ? ['x', 'wq', 'wk', 'wv'] : ['q', 'k', 'v'])
-                link.set(name, writeMatrix(this[name]));
+            for (const name of this.typed()) link.set(name, writeMatrix(this[name]));
             link.set('labels', writeLabels(this.labels));
             link.set('keys', writeLabels(this.keyLabels));
         }
@@ -538,8 +531,7 @@ const steps = {
         choice(link, 'step', STAGES.map((s) => s.id));
         this.stage = Math.max(stage, 0);
         if (Object.hasOwn(PRESETS, preset)) {
-            this.preset = preset;
-            this.take(PRESETS[preset]);
+            this.takePreset(preset);
         } else if (preset === SENTENCE && (link.get('sentence') || '').trim()) {
             this.setSentence(link.get('sentence').slice(0, 200));
             this.stage = Math.max(stage, 0);
@@ -564,12 +556,11 @@ const steps = {
     },
 
     readOwn(link) {
-        const m = {}, names = link.get('x') ? ['x', 'wq', 'wk', 'wv'] : ['q', 'k', 'v'];
+        const m = {}, names = link.get('x') ? OF_INPUTS : QKV;
         for (const name of names) m[name] = readMatrix(link.get(name) || '', MOST_ROWS, MOST_COLS);
         if (!this.fit(m, names)) {
             notice('The matrices of the link do not fit together; here are those of notebook 000.');
-            this.take(PRESETS['000']);
-            this.preset = '000';
+            this.takePreset('000');
             return;
         }
         const labels = (text, count, name) => {

@@ -29,6 +29,8 @@ const PRESETS = {
     '004': { name: 'notebook 004: six words look at each other', type: 'f32', digits: 4, scale: '1',
         labels: ['Your', 'journey', 'starts', 'with', 'one', 'step'], q: WORDS, k: WORDS, v: WORDS },
 };
+// What is typed where everything comes from inputs, and where Q, K and V themselves are typed.
+const OF_INPUTS = ['x', 'wq', 'wk', 'wv'], QKV = ['q', 'k', 'v'], GIVEN = [...OF_INPUTS, ...QKV];
 const SENTENCE = 'sentence', OWN = 'own';
 
 // Numbers for a sentence: each word has four of its own, always the same; the weights are from a seed.

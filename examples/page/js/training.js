@@ -2,26 +2,27 @@
 // training has come and how fast it goes; the weights are the engine's. It knows all modules before it but those of
 // other panels.
 
+// A letter of the text, and what stands for none.
+const letter = (n) => n < 0 ? '·' : String.fromCharCode(97 + n);
+
 const training = {
-    id: 'training', step: 0, isRunning: false, until: 0, pace: 5, losses: [[], []],
+    ...PANEL, id: 'training', step: 0, isRunning: false, until: 0, pace: 5, losses: [[], []],
 
     start() {
         this.last = engine.exports.page_train_steps();
-        $('training-run').addEventListener('click', () => this.isRunning ? this.stop() : this.run(this.last));
-        $('training-step').addEventListener('click', () => {
+        when('click', 'training-run', () => this.isRunning ? this.stop() : this.run(this.last));
+        when('click', 'training-step', () => {
             this.stop();
             this.advance(1);
-            this.render();
-            remember();
+            this.changed();
         });
-        $('training-restart').addEventListener('click', () => {
+        when('click', 'training-restart', () => {
             this.stop();
             this.restart();
-            this.render();
-            remember();
+            this.changed();
         });
-        $('training-speed').addEventListener('change', (event) => {
-            this.pace = Number(event.target.value);
+        when('change', 'training-speed', (pace) => {
+            this.pace = Number(pace);
             remember();
         });
         tell('training-sum', POINT_AT_A_WEIGHT, false);
@@ -61,8 +62,7 @@ const training = {
     stop() {
         cancelAnimationFrame(this.frame);
         this.isRunning = false;
-        this.render();
-        remember();
+        this.changed();
     },
 
     render() {
@@ -87,10 +87,14 @@ const training = {
     status(next, guesses) {
         const right = guesses.filter((g, i) => g >= 0 && g === next[i]).length;
         const asked = guesses.filter((g) => g >= 0).length;
-        const [fresh, repeated] = this.losses.map((line) => line.length ? line[line.length - 1].toFixed(2) : '');
+        const [fresh, repeated] = this.lastLosses('');
         const loss = this.step ? `Loss of new letters ${fresh}, of repeated ones ${repeated}. ` : '';
         return `Step ${this.step} of ${this.last}. ${loss}${right} of ${asked} guesses are right.`;
     },
+
+    // The loss of new letters and that of repeated ones, or else `none`.
+    lastLosses(none) { return this.losses.map((line) => line.length ? line[line.length - 1].toFixed(2) : none); },
+
     chart(theme, width) {
         return svgLines({
             width,
@@ -104,16 +108,15 @@ const training = {
     },
 
     showChart(theme) {
-        const last = this.losses.map((line) => line.length ? line[line.length - 1].toFixed(2) : 'none yet');
-        const label = `Loss over the steps: new letters ${last[0]}, repeated letters ${last[1]}`;
-        const width = Math.min(Math.max($('training-chart').clientWidth - 185, 160), 560);
+        const [fresh, repeated] = this.lastLosses('none yet');
+        const label = `Loss over the steps: new letters ${fresh}, repeated letters ${repeated}`;
+        const width = clamp($('training-chart').clientWidth - 185, 160, 560);
         $('training-chart').innerHTML = svgElement(this.chart(theme, width), label);
     },
 
     renderLetters(letters, next, guesses) {
-        const name = (n) => n < 0 ? '·' : String.fromCharCode(97 + n);
         const row = (title, numbers, mark = () => '') => {
-            const cells = numbers.map((n, i) => `<td class="${mark(n, i)}">${name(n)}</td>`).join('');
+            const cells = numbers.map((n, i) => `<td class="${mark(n, i)}">${letter(n)}</td>`).join('');
             return `<tr><th scope="row">${title}</th>${cells}</tr>`;
         };
         const mark = (n, i) => n < 0 ? '' : n === next[i] ? 'good' : 'bad';
@@ -121,10 +124,10 @@ const training = {
     },
 
     map({ block, head, weights }, letters) {
-        const labels = letters.map((n) => String.fromCharCode(97 + n));
+        const labels = letters.map(letter);
         const isLater = (n) => n % weights.cols > Math.floor(n / weights.cols);
         return {
-            title: `layer ${block + 1}, head ${head + 1}`,
+            title: headName(block, head),
             rows: weights.rows,
             cols: weights.cols,
             values: weights.values,
@@ -171,7 +174,7 @@ const training = {
 
     // A link leads to a step: training goes there.
     read(link) {
-        const at = link.has('at') ? wholeNumber('The link’s “at”', link.get('at'), 0, this.last) : undefined;
+        const at = choiceOfNumber(link, 'at', 0, this.last);
         this.pace = Number(choice(link, 'pace', ['1', '5', '25'], this.pace));
         if (at === undefined) return;
         if (this.isRunning) this.stop();

@@ -11,54 +11,49 @@ const LOOKS = {
 };
 
 const translation = {
-    id: 'translation', text: EASY, beams: 4, part: 'cross', block: 2, head: 1,
+    ...PANEL, id: 'translation', text: EASY, beams: 4, part: 'cross', block: 2, head: 1,
 
     start() {
         this.words = new Set(fileText('words').split('\n'));
         this.sentences = fileText('sentences').split('\n');
         this.chosen = 0;
-        fillSelect($('translation-beams'), range(8).map((n) => [n + 1, n ? String(n + 1) : '1 (greedy)']));
+        $('translation-beams').innerHTML = optionsHtml(range(8).map((n) => [n + 1, n ? String(n + 1) : '1 (greedy)']));
         const button = (word) => `<button type="button">${escapeText(word)}</button>`;
         $('translation-list').innerHTML = Array.from(this.words, button).join('');
         $('translation-list').addEventListener('click', (event) => {
             if (event.target.tagName !== 'BUTTON') return;
             this.setText(`${this.text.trimEnd()} ${event.target.textContent}`.trim());
         });
-        $('translation-source').addEventListener('input', (event) => {
-            this.text = event.target.value;
+        when('input', 'translation-source', (text) => {
+            this.text = text;
             clearTimeout(this.timer);
             this.timer = setTimeout(() => shown === this && this.changed(), 250);
         });
-        $('translation-beams').addEventListener('change', (event) => {
-            this.beams = Number(event.target.value);
+        when('change', 'translation-beams', (beams) => {
+            this.beams = Number(beams);
             this.changed();
         });
-        $('translation-another').addEventListener('click', () => {
+        when('click', 'translation-another', () => {
             this.chosen = (this.chosen + 37) % this.sentences.length;
             this.setText(this.sentences[this.chosen]);
         });
-        $('translation-part').addEventListener('change', (event) => {
-            this.part = event.target.value;
-            this.renderHeads();
-            remember();
-        });
+        when('change', 'translation-part', (part) => this.lookAt({ part }));
         $('translation-heads').addEventListener('click', (event) => {
             const button = event.target.closest('button');
-            if (!button) return;
-            this.block = Number(button.dataset.block), this.head = Number(button.dataset.head);
-            this.renderHeads();
-            remember();
+            if (button) this.lookAt({ block: Number(button.dataset.block), head: Number(button.dataset.head) });
         });
+    },
+
+    // Another part, or another head.
+    lookAt(choice) {
+        Object.assign(this, choice);
+        this.renderHeads();
+        remember();
     },
 
     setText(text) {
         this.text = text.slice(0, 300);
         this.changed();
-    },
-
-    changed() {
-        this.render();
-        remember();
     },
 
     unknownWords() {
@@ -67,7 +62,7 @@ const translation = {
     },
 
     render() {
-        if (document.activeElement !== $('translation-source')) $('translation-source').value = this.text;
+        setField('translation-source', this.text);
         $('translation-beams').value = String(this.beams);
         $('translation-part').value = this.part;
         this.renderUnknown();
@@ -151,9 +146,9 @@ const translation = {
             }
             const size = `width="${widths[n]}" height="34" rx="5"`;
             const paint = `fill="${ink.ground}" stroke="${colour}" stroke-width="${best ? 3 : 1}"`;
-            const sum = score > -0.005 ? short(score, 1) : score.toFixed(2).replace('-', '−');
+            const sum = score > -0.005 ? short(score, 1) : fixed(score, 2);
             nodes.push(`<rect x="${x[n]}" y="${y}" ${size} ${paint}/>`);
-            nodes.push(svgText(centre, y + 15, token, `text-anchor="middle" fill="${ink.ink}"`));
+            nodes.push(svgText(centre, y + 15, token, middle(ink.ink)));
             nodes.push(svgText(centre, y + 28, sum, `text-anchor="middle" font-size="10" fill="${ink.quiet}"`));
         }));
         const width = steps.length ? x[steps.length - 1] + widths[steps.length - 1] + 10 : 10;
@@ -187,14 +182,15 @@ const translation = {
     headButton(block, head) {
         const isPressed = block === this.block && head === this.head;
         const attributes = `data-block="${block}" data-head="${head}" aria-pressed="${isPressed}"`;
-        return `<button type="button" ${attributes}><canvas></canvas>layer ${block + 1}, head ${head + 1}</button>`;
+        return `<button type="button" ${attributes}><canvas></canvas>${headName(block, head)}</button>`;
     },
+
     map() {
         const m = this.heads()[this.block][this.head], { source, target } = this.result;
         const given = ['<start>', ...target.slice(0, -1)];
         const labels = { cross: [target, source], encoder: [source, source], decoder: [target, given] }[this.part];
         return {
-            title: `layer ${this.block + 1}, head ${this.head + 1}`,
+            title: headName(this.block, this.head),
             rows: m.rows,
             cols: m.cols,
             values: m.values,
@@ -229,17 +225,13 @@ const translation = {
     },
 
     read(link) {
-        const whole = (name, most, old) => {
-            const x = link.has(name) ? wholeNumber(`The link’s “${name}”`, link.get(name), 1, most) : undefined;
-            return x === undefined ? old : x;
-        };
         const text = link.has('text') ? wellFormed(link.get('text')) : EASY;
         if (text.length > 300) notice('The link’s text is longer than 300 characters: the rest is left out.');
         this.text = text.slice(0, 300);
-        this.beams = whole('beams', 8, 4);
+        this.beams = choiceOfNumber(link, 'beams', 1, 8, 4);
         this.part = choice(link, 'part', Object.keys(LOOKS), 'cross');
-        this.block = whole('layer', 99, 3) - 1;
-        this.head = whole('head', 99, 2) - 1;
+        this.block = choiceOfNumber(link, 'layer', 1, 99, 3) - 1;
+        this.head = choiceOfNumber(link, 'head', 1, 99, 2) - 1;
     },
 };
 panels.push(translation);

@@ -30,14 +30,12 @@ function readLink() {
     const panel = panels.find((p) => p.id === link.get('panel')) || panels[0];
     if (['light', 'dark'].includes(link.get('theme'))) $('theme').value = link.get('theme');
     setTheme();
-    aboutLink = [];
-    if (location.hash.length > 1 && panel.id !== link.get('panel'))
-        notice('The link names no panel of this page: here is the first one.');
-    if (link.has('panel')) attempt(() => panel.read(link));
-    show(panel);
-    const sentences = aboutLink.join(' ');
-    aboutLink = null;
-    notice(sentences);
+    sayTogether(() => {
+        if (location.hash.length > 1 && panel.id !== link.get('panel'))
+            notice('The link names no panel of this page: here is the first one.');
+        if (link.has('panel')) attempt(() => panel.read(link));
+        show(panel);
+    });
 }
 
 function show(panel) {
@@ -55,3 +53,22 @@ function setTheme() {
     const system = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
     document.documentElement.dataset.theme = $('theme').value || system;
 }
+
+// What panels do alike, as methods of each.
+const PANEL = {
+    // After a change: the panel as it is now, and the link to it.
+    changed() {
+        this.render();
+        remember();
+    },
+
+    // Whether compute() came to its end; else a sentence says why not.
+    computes() { return attempt(() => { this.compute(); return true; }) === true; },
+
+    // Nothing is looked at; `invitation` says what could be.
+    forget() {
+        this.looked = null;
+        for (const grid of Object.values(this.grids)) grid.mark(() => false);
+        tell(`${this.id}-sum`, this.invitation, false);
+    },
+};

@@ -1,5 +1,6 @@
-// The colours of numbers: this module owns the palettes of both themes, and says where a number stands between two
-// others, which colour that is, and in which ink a text on it can be read. It knows no other module.
+// What the cells of a matrix are, in a table as in a picture: a colour and a place. This module owns the palettes of
+// both themes, and says which colour a number has between two others, in which ink a text on it can be read, where an
+// element has the row and column of a cell, and where arrow keys go from it. It knows numbers.js.
 
 const PALETTES = {
     light: [[243, 247, 252], [189, 215, 238], [107, 174, 214], [33, 113, 181], [8, 48, 107]],
@@ -10,7 +11,7 @@ const themeNow = () => document.documentElement.dataset.theme;
 
 // The colour of a level from 0 to 1, and that of text on it.
 function shade(level, theme) {
-    const stops = PALETTES[theme], at = Math.min(Math.max(level, 0), 1) * 4, n = Math.min(Math.floor(at), 3);
+    const stops = PALETTES[theme], at = clamp(level, 0, 1) * 4, n = Math.min(Math.floor(at), 3);
     const rgb = [0, 1, 2].map((i) => Math.round(stops[n][i] + (at - n) * (stops[n + 1][i] - stops[n][i])));
     const linear = rgb.map((c) => c / 255).map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
     const luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
@@ -24,3 +25,9 @@ function extent(values) {
     const finite = Array.from(values).filter(Number.isFinite);
     return finite.length ? [Math.min(...finite), Math.max(...finite)] : [0, 1];
 }
+
+// The row and the column of a cell, which its element has as data.
+const placeOf = ({ dataset }) => [Number(dataset.r), Number(dataset.c)];
+
+// How many rows and columns a key goes.
+const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
