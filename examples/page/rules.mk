@@ -10,7 +10,8 @@ page_with = $P/vectors.base64 $P/scalar.base64 $P/config.base64 $P/weights.base6
             $P/words.txt $P/sentences.txt examples/page/page.css $P/page.js
 
 # The modules of the page's script, in the order in which they are joined. Each knows only those before it.
-page_js   = numbers engine cells grid pictures parts view steps_presets steps masking translation training page
+page_js   = numbers engine cells grid pictures parts view steps_presets steps_sums steps_show steps masking \
+            translation training page
 
 .PHONY: page test-page page-picture
 page:                                    ## build build/page/attention.html: attention to play with, in a browser

@@ -1,6 +1,5 @@
-// The engine: page.c, compiled to WebAssembly, with the system calls that it asks of its host. Every number on the
-// page is computed here. This module owns the program's memory and the order in which arrays are put into it; what
-// comes out are matrices of numbers.js, the only module that it knows.
+// The engine: page.c, compiled to WebAssembly, and the system calls that it asks of its host. Every number on the page
+// is computed here. This module owns the program's memory, and how arrays go in and come out. It knows numbers.js.
 
 const TYPES = { f32: 0, f64: 1 }; // attn_dtype
 

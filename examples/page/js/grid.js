@@ -1,9 +1,9 @@
-// A matrix on the page, as a table of cells and boxes. This module owns the HTML of the table, what pointer and
-// keys do in it, and which cells are marked; what a cell means, and what a change of it brings about, is the
-// panel's, which is told. It knows numbers.js and cells.js.
+// A matrix on the page, as a table. This module owns the table's HTML, what pointer and keys do in it, and which cells
+// are marked; what a cell means, and what a change of it brings about, is up to the panel. It knows numbers.js and
+// cells.js.
 
 //   content: { name, note, rows, cols, texts, values, rowLabels, colLabels, low, high, hidden, editable, chosenRow }
-// on.look(r, c) is told what is looked at; on.edit(r, c, text, done) what is typed; on.choose(r) which row is clicked.
+// on.look(r, c) is told what is looked at; on.edit(r, c, text) what is typed; on.choose(r) which row is clicked.
 class Grid {
     constructor(on = {}) {
         this.on = on;
@@ -107,7 +107,7 @@ class Grid {
         }
         if (valid) target.removeAttribute('aria-invalid');
         else target.setAttribute('aria-invalid', 'true');
-        this.on.edit(r, c, target.value, done);
+        this.on.edit(r, c, target.value);
     }
 
     // Arrow keys, Home and End go from cell to cell. In a box, left and right do so at the ends of its text.

@@ -1,6 +1,5 @@
-// Panel 2, masking: which keys a query sees, by every rule that attn_sdpa has, and why. This module owns the
-// options, the order in which page_attend takes them, and the rules in words. It knows all modules before it but
-// those of panel 1.
+// Panel 2, masking: which keys a query sees, by every rule that attn_sdpa has, and why. This module owns the options
+// and the rules in words. It knows all modules before it but those of panel 1.
 
 // The options of page_attend, in its order: each a number from `least` to `most`, whole where `step` is 1. `on`: it can
 // be off, and then is NaN.
@@ -39,8 +38,6 @@ const MASKING_AT_FIRST = {
     alibi: 0.5, softcap: 1, sink: 1, temperature: 1,
 };
 
-const POINT_AT_A_CELL =
-    'Point at a cell, or go to it with the arrow keys: why it is hidden, or what its weight came from.';
 const NOBODY_LOOKS_AHEAD = 'Nobody sees what comes after its own position: when a text is written word by word, ' +
     'the later words are not there yet.';
 
@@ -72,8 +69,8 @@ function optionNumber(o, text) {
 }
 
 const masking = {
-    ...PANEL, id: 'masking', invitation: POINT_AT_A_CELL, grids: {},
-    values: { ...MASKING_AT_FIRST }, isOn: {}, show: 'weights', scores: 'random',
+    ...PANEL, id: 'masking', grids: {}, values: { ...MASKING_AT_FIRST }, isOn: {}, show: 'weights', scores: 'random',
+    invitation: 'Point at a cell, or go to it with the arrow keys: why it is hidden, or what its weight came from.',
 
     start() {
         const option = (o) => o.choices ? choiceHtml(o.id, o.name, o.choices) : numberHtml(o);
@@ -82,10 +79,7 @@ const masking = {
         $('masking-options').addEventListener('submit', (event) => event.preventDefault());
         for (const o of OPTIONS) this.startOption(o);
         for (const name of ['scores', 'show'])
-            when('change', `masking-${name}`, (value) => {
-                this[name] = value;
-                this.changed();
-            });
+            when('change', `masking-${name}`, (value) => this.update({ [name]: value }));
         this.grids.map = new Grid({ look: (r, c) => this.look(r, c) });
         this.grids.rows = new Grid({ look: (r) => this.look(r, null) });
         $('masking-map').replaceChildren(this.grids.map.element);
@@ -206,11 +200,9 @@ const masking = {
         const shown = isWeights ? this.result.weights : this.result.final;
         const [low, high] = isWeights ? [0, Math.max(...shown.values, 0.01)] : extent(shown.values);
         this.grids.map.update({
+            ...shown,
             name: isWeights ? 'Weights' : 'Scores',
             note: 'rows: queries, columns: keys',
-            rows: lq,
-            cols: lk,
-            values: shown.values,
             texts: Array.from(shown.values, (x, n) => this.hidden[n] ? '' : fixed(x, 2)),
             low,
             high,
@@ -225,11 +217,9 @@ const masking = {
         const rows = range(lq).map((r) =>
             [this.seenBy(r).length, total(rowOf(weights, r)), lse[r], output.values[r]]);
         this.grids.rows.update({
+            ...matrix(lq, 4, rows.flat()),
             name: 'Each query',
             note: 'key j has the value j',
-            rows: lq,
-            cols: 4,
-            values: rows.flat(),
             texts: rows.flatMap(([count, ...others]) => [String(count), ...others.map((x) => fixed(x, 3))]),
             rowLabels: range(lq).map((i) => `query ${i}`),
             colLabels: ['keys seen', 'sum of weights', 'log-sum-exp', 'output'],
@@ -302,12 +292,12 @@ const masking = {
         this.values = { ...MASKING_AT_FIRST };
         this.isOn = {};
         for (const o of OPTIONS)
-            if (link.has(o.id)) this.setFromLink(o, link.get(o.id));
+            if (link.has(o.id)) this.readOption(o, link.get(o.id));
         this.scores = choice(link, 'scores', SCORES.map(([id]) => id), 'random');
         this.show = choice(link, 'show', SHOWS.map(([id]) => id), 'weights');
     },
 
-    setFromLink(o, text) {
+    readOption(o, text) {
         const x = optionNumber(o, text), said = text.slice(0, 20);
         if (x !== undefined) this.put(o, x);
         else notice(`The link’s “${o.id}”, “${said}”, is no number from ${o.least} to ${o.most}; it was left out.`);

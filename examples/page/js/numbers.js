@@ -1,6 +1,5 @@
-// Numbers, matrices and words, as the page reads and writes them: in cells, in sentences and in links. This module
-// owns what a matrix is, { rows, cols, values }, and what may stand in HTML. It knows no other module, and no
-// document.
+// Numbers, matrices and words, as the page reads and writes them in cells, sentences and links. This module owns what a
+// matrix is, { rows, cols, values }, and what may stand in HTML. It knows no other module, and no document.
 
 function matrix(rows, cols, values) {
     return { rows, cols, values: Float64Array.from(values) };

@@ -1,6 +1,5 @@
-// The page itself: this module takes the program and its files out of the document, makes the engine, starts every
-// panel, and owns what stands around them: tabs, theme, saving and sharing. It knows all modules, but no panel by
-// name.
+// The page itself. This module makes the engine of what is in the document, starts every panel, and owns what stands
+// around them: tabs, theme, saving and sharing. It knows all modules, but no panel by name.
 
 function fileBytes(name) {
     const text = atob(fileText(name));

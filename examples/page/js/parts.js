@@ -1,6 +1,5 @@
-// What every panel says and asks with: the sentence at the top, the line under a matrix, lists to choose from, and
-// what a link or a field may hold. This module owns the sentences about a link, which are shown together once the
-// link is read. It knows numbers.js.
+// What every panel says and asks with: sentences, fields, lists to choose from, and what a link may hold. This module
+// owns the sentence at the top of the page, and gathers those about a link while it is read. It knows numbers.js.
 
 const $ = (id) => document.getElementById(id);
 

@@ -1,6 +1,5 @@
-// SVG: what large matrices are on the page, and what every picture is when it is saved. This module owns the
-// heatmap, the line chart, and the sheet that puts several of them together; panels draw what else they need with
-// its texts and sizes. It knows numbers.js and cells.js.
+// SVG: what large matrices are on the page, and what every picture is when it is saved. This module owns heatmaps, line
+// charts, and the sheet that puts several pictures together. It knows numbers.js and cells.js.
 
 const SVG = {
     font: 13,

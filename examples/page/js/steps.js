@@ -1,27 +1,5 @@
-// Panel 1, step by step: attention as it is computed, from inputs to output, with any number to be changed. This
-// module owns the panel's matrices and options, and what follows from a change. It knows all modules before it.
-
-const SCALE_OPTIONS = `
-    <label>Divide by <select id="steps-scale">
-        <option value="">the square root of the key’s size</option>
-        <option value="1">1: not at all</option>
-        <option value="own">a number of your own</option>
-    </select></label>
-    <label id="steps-divisor-label">Number <input type="text" inputmode="decimal" id="steps-divisor"></label>`;
-const MASK_OPTIONS = `
-    <label>Mask <select id="steps-mask">
-        <option value="">none: every query sees every key</option>
-        <option value="causal">causal: nobody sees what comes later</option>
-    </select></label>`;
-
-// The children of an element become these; what stays is not moved, so that it keeps the focus.
-function placeChildren(holder, elements) {
-    for (const child of Array.from(holder.children))
-        if (!elements.includes(child)) child.remove();
-    elements.forEach((element, i) => {
-        if (holder.children[i] !== element) holder.insertBefore(element, holder.children[i] || null);
-    });
-}
+// Panel 1, step by step: attention from inputs to output, with any number to be changed. This module owns the panel's
+// matrices and options, what follows from a change, and the panel's link. It knows all modules before it.
 
 // Whether scores can be divided by it, as floats, too.
 const isDivisor = (x) =>
@@ -30,15 +8,10 @@ const isDivisor = (x) =>
 // The same matrix, which can be changed without the other.
 const copyOf = (m) => m ? matrix(m.rows, m.cols, m.values) : null;
 
-// "1 × 2 + 3 × 4 = 14": a(n) times b(n), for each n.
-function sumOfProducts(a, b, count, result) {
-    const terms = range(count).map((n) => `${signed(a(n), 8)} × ${signed(b(n), 8)}`);
-    return `${terms.join(' + ')} = ${short(result, 8)}`;
-}
-
 const steps = {
-    ...PANEL, id: 'steps', invitation: POINT_AT_A_NUMBER, sentence: '', stage: 0, row: 0, causal: false,
+    ...PANEL, ...STEPS_SHOWN, ...STEPS_SUMS, id: 'steps', sentence: '', stage: 0, row: 0, causal: false,
     grids: {}, newLine: null,
+    invitation: 'Point at a number, or go to it with the arrow keys: here is the sum that it came from.',
 
     start() {
         const presets = Object.entries(PRESETS).map(([id, p]) => [id, p.name]);
@@ -47,14 +20,8 @@ const steps = {
         when('input', 'steps-sentence', (text) => this.setSentence(text));
         when('click', 'steps-back', () => this.go(-1));
         when('click', 'steps-next', () => this.go(1));
-        when('change', 'steps-type', (type) => {
-            this.type = type;
-            this.changed();
-        });
-        when('change', 'steps-digits', (digits) => {
-            this.digits = Number(digits);
-            this.changed();
-        });
+        when('change', 'steps-type', (type) => this.update({ type }));
+        when('change', 'steps-digits', (digits) => this.update({ digits: Number(digits) }));
         for (const [size, most] of [['lq', MOST_ROWS], ['lk', MOST_ROWS], ['d', MOST_COLS], ['dv', MOST_COLS]])
             $(`steps-${size}`).addEventListener('change', (event) => {
                 const count = wholeNumber(event.target.parentNode.textContent.trim(), event.target.value, 1, most);
@@ -113,24 +80,14 @@ const steps = {
         this.changed();
     },
 
-    // All numbers as they are, to go back to.
-    snapshot() {
-        const copy = {};
-        for (const name of ['preset', 'row', 'labels', 'keyLabels']) copy[name] = this[name];
-        for (const name of GIVEN) copy[name] = copyOf(this[name]);
-        return copy;
-    },
-    restore(copy) {
-        Object.assign(this, copy);
-        this.changed();
-    },
-
-    // Q, K and V are no longer those of the inputs.
+    // Q, K and V are no longer those of the inputs, but all numbers can be had back as they are.
     leaveInputs(why) {
         if (!this.x) return;
-        const before = this.snapshot();
+        const { preset, row, labels, keyLabels } = this, before = { preset, row, labels, keyLabels };
+        for (const name of GIVEN) before[name] = copyOf(this[name]);
         for (const name of OF_INPUTS) this[name] = null;
-        notice(`${why} ${NUMBERS_ARE_OWN}`, () => this.restore(before));
+        const now = 'Q, K and V are now numbers of your own, and no longer computed from x.';
+        notice(`${why} ${now}`, () => this.update(before));
     },
 
     resize(size, count) {
@@ -147,13 +104,10 @@ const steps = {
         const d = size === 'd' ? count : this.q.cols, dv = size === 'dv' ? count : this.v.cols;
         this.q = fit(this.q, lq, d), this.k = fit(this.k, lk, d), this.v = fit(this.v, lk, dv);
         this.labels = labels(this.labels, lq, 'query'), this.keyLabels = labels(this.keyLabels, lk, 'key');
-        this.row = Math.min(this.row, lq - 1);
-        this.stage = Math.max(this.stage, 1);
-        this.preset = OWN;
-        this.changed();
+        this.update({ row: Math.min(this.row, lq - 1), stage: Math.max(this.stage, 1), preset: OWN });
     },
 
-    edit(name, r, c, text, done) {
+    edit(name, r, c, text) {
         const m = this[name], x = parseNumber(text), where = `Row ${r + 1}, column ${c + 1} of ${TITLES[name]}`;
         if (x === undefined) {
             const old = short(entry(m, r, c), 8);
@@ -165,16 +119,23 @@ const steps = {
         if (Object.is(entry(m, r, c), x)) return;
         this.changing = where;
         if (QKV.includes(name)) this.leaveInputs(`You changed ${TITLES[name]}:`);
-        this[name].values[r * m.cols + c] = x;
-        this.preset = OWN;
-        this.changed();
+        m.values[r * m.cols + c] = x;
+        this.update({ preset: OWN });
     },
 
     go(by) {
-        const first = this.x ? 0 : 1;
-        this.stage = clamp(this.stage + by, first, STAGES.length - 1);
-        this.changed();
+        this.update({ stage: clamp(this.stage + by, this.x ? 0 : 1, STAGES.length - 1) });
         if ($('steps-next').disabled || $('steps-back').disabled) $('steps-title').focus({ preventScroll: true });
+    },
+
+    setScale(text, own) {
+        const x = text === '' && !own ? 1 : parseNumber(text);
+        if (!isDivisor(x)) {
+            notice(`Scores cannot be divided by “${text}”: they are still divided by ${short(this.divisor())}.`);
+            return;
+        }
+        notice('');
+        this.update({ ownScale: own, scale: text === '' ? '' : String(x) });
     },
 
     // ---- computing ----
@@ -221,283 +182,6 @@ const steps = {
         return cause.trim();
     },
 
-    // ---- showing ----
-
-    // The texts of a matrix: as typed, as a notebook prints them, or with so many digits.
-    texts(m, isTyped) {
-        if (isTyped) return Array.from(m.values, plainOwn);
-        if (PRESETS[this.preset])
-            return range(m.rows).flatMap((r) => engine.words(this.type, rowOf(m, r), this.digits));
-        return Array.from(m.values, (x) => fixed(x, this.digits));
-    },
-
-    note(name) {
-        if (name === 'weighted') return `of ${this.labels[this.row]}`;
-        return name === 'masked' || name === 'weights' ? 'rows: queries, columns: keys' : '';
-    },
-
-    content(name) {
-        const editable = GIVEN.includes(name);
-        const m = editable ? this[name] : this.result[name];
-        const isScore = ['product', 'scaled', 'masked', 'weights'].includes(name);
-        const [low, high] = name === 'weights' ? [0, 1] : extent(m.values);
-        const hidden = name === 'masked' || name === 'weights' ? this.masks : null;
-        const hiddenText = name === 'masked' ? '−∞' : '0';
-        const numbered = (count) => range(count).map((i) => String(i + 1));
-        const isWeight = ['wq', 'wk', 'wv'].includes(name), isOfKeys = ['k', 'v', 'weighted'].includes(name);
-        return {
-            name: TITLES[name],
-            note: this.note(name),
-            rows: m.rows,
-            cols: m.cols,
-            values: m.values,
-            texts: this.texts(m, this.typed().includes(name)).map((text, n) => hidden && hidden[n] ? hiddenText : text),
-            low,
-            high,
-            editable,
-            rowLabels: isWeight ? numbered(m.rows) : isOfKeys ? this.keyLabels : this.labels,
-            colLabels: isScore ? this.keyLabels : numbered(m.cols),
-            hidden,
-            chosenRow: name === 'weights' && this.shownStage().id === 'weighted' ? this.row : undefined,
-        };
-    },
-
-    shownStage() { return STAGES[this.stage]; },
-
-    // The matrices that are not computed.
-    typed() { return this.x ? OF_INPUTS : QKV; },
-
-    // What is worth a try here.
-    hint() {
-        const stage = this.shownStage().id;
-        if (stage === 'inputs' && this.preset === SENTENCE)
-            return 'The numbers of a word are made up from its letters, so that a word has the same ones wherever it ' +
-                'stands. The weights are random.';
-        if (this.preset === '002' && ['weights', 'weighted', 'output'].includes(stage))
-            return 'The notebook’s last digits are those of another way to round: 0.99946004 where exact arithmetic, ' +
-                'and this page, have 0.99945998.';
-        if (stage === 'qkv' && this.x) return 'Change one of them, and it no longer follows x.';
-        const last = this.q.rows === this.k.rows ? '' : ' The last query stands at the last key.';
-        if (stage === 'masked')
-            return this.causal ? `Hatched: hidden.${last}` : 'Nothing is hidden yet: choose a mask.';
-        if (stage === 'output' && this.causal && this.v.rows > 1)
-            return 'Change the last row of V: nothing happens to those who do not see it.';
-        return '';
-    },
-
-    shownGrids() {
-        return {
-            inputs: OF_INPUTS,
-            qkv: this.x ? GIVEN : QKV,
-            product: ['q', 'k', 'product'],
-            scaled: ['product', 'scaled'],
-            masked: ['scaled', 'masked'],
-            weights: ['masked', 'weights'],
-            weighted: ['weights', 'v', 'weighted'],
-            output: ['weights', 'v', 'output'],
-        }[this.shownStage().id];
-    },
-
-    render() {
-        if (!this.computes()) return;
-        const stage = this.shownStage();
-        $('steps-preset').value = this.preset;
-        setField('steps-sentence', this.preset === SENTENCE ? this.sentence : '');
-        $('steps-type').value = this.type;
-        $('steps-digits').value = String(this.digits);
-        $('steps-lq').value = this.q.rows;
-        $('steps-lk').value = this.k.rows;
-        $('steps-d').value = this.q.cols;
-        $('steps-dv').value = this.v.cols;
-        this.renderStages();
-        $('steps-title').textContent = `${this.stage + 1}. ${stage.title}`;
-        $('steps-text').textContent = `${stage.text} ${this.hint()}`;
-        this.renderOptions();
-        $('steps-remark').textContent = this.remark();
-        this.renderMatrices();
-    },
-
-    newGrid(name) {
-        return new Grid({
-            look: (r, c) => this.look(name, r, c),
-            edit: (r, c, text, done) => this.edit(name, r, c, text, done),
-            choose: (r) => this.choose(name, r),
-        });
-    },
-
-    renderMatrices() {
-        const names = this.shownGrids();
-        for (const name of names) {
-            if (!this.grids[name]) this.grids[name] = this.newGrid(name);
-            this.grids[name].update(this.content(name));
-        }
-        const shown = names.map((name) => this.grids[name].element), holder = $('steps-matrices');
-        if (names.length === 7) shown.splice(4, 0, this.newLine); // Q, K and V below what they came from
-        placeChildren(holder, shown);
-        if (this.looked && names.includes(this.looked.name)) {
-            this.look(this.looked.name, this.looked.r, this.looked.c);
-        } else {
-            this.forget();
-        }
-    },
-
-    renderStages() {
-        if (!$('steps-stages').children.length) {
-            const item = (s, n) =>
-                `<li><button type="button" data-stage="${n}">${n + 1} ${escapeText(s.name)}</button></li>`;
-            $('steps-stages').innerHTML = STAGES.map(item).join('');
-            $('steps-stages').addEventListener('click', (event) => {
-                if (!event.target.dataset.stage) return;
-                this.stage = Number(event.target.dataset.stage);
-                this.changed();
-            });
-        }
-        for (const button of $('steps-stages').querySelectorAll('button')) {
-            const n = Number(button.dataset.stage);
-            button.disabled = n === 0 && !this.x;
-            if (n === this.stage) button.setAttribute('aria-current', 'step');
-            else button.removeAttribute('aria-current');
-        }
-        $('steps-back').disabled = this.stage === (this.x ? 0 : 1);
-        $('steps-next').disabled = this.stage === STAGES.length - 1;
-    },
-
-    // What can be chosen at the stages of scaling and masking.
-    renderOptions() {
-        const stage = this.shownStage().id, holder = $('steps-options');
-        if (holder.dataset.stage !== stage) {
-            holder.dataset.stage = stage;
-            holder.innerHTML = { scaled: SCALE_OPTIONS, masked: MASK_OPTIONS }[stage] || '';
-            if (stage === 'scaled') this.startScaleOptions();
-            if (stage === 'masked') this.startMaskOptions();
-        }
-        if (stage === 'masked') $('steps-mask').value = this.causal ? 'causal' : '';
-        if (stage !== 'scaled') return;
-        const own = this.scale !== '' && (this.scale !== '1' || this.ownScale);
-        $('steps-scale').value = own ? 'own' : this.scale;
-        $('steps-divisor-label').hidden = !own;
-        setField('steps-divisor', this.scale);
-    },
-
-    startScaleOptions() {
-        when('change', 'steps-scale', (scale) => this.setScale(scale === 'own' ? '2' : scale, scale === 'own'));
-        when('input', 'steps-divisor', (text) => this.setScale(text, true));
-    },
-
-    startMaskOptions() {
-        when('change', 'steps-mask', (mask) => {
-            this.causal = mask === 'causal';
-            this.changed();
-        });
-    },
-
-    setScale(text, own) {
-        const x = text === '' && !own ? 1 : parseNumber(text);
-        if (!isDivisor(x)) {
-            notice(`Scores cannot be divided by “${text}”: they are still divided by ${short(this.divisor())}.`);
-            return;
-        }
-        notice('');
-        this.ownScale = own;
-        this.scale = text === '' ? '' : String(x);
-        this.changed();
-    },
-
-    choose(name, r) {
-        if (name !== 'weights') return;
-        this.row = r;
-        this.changed();
-    },
-
-    // ---- the sum behind a number ----
-
-    look(name, r, c) {
-        this.looked = { name, r, c };
-        const { text, sources } = this.explain(name, r, c);
-        tell('steps-sum', text);
-        for (const [other, grid] of Object.entries(this.grids)) grid.mark(sources[other] || (() => false));
-        this.grids[name].point(r, c);
-    },
-
-    // How a number came about: { text, sources }. sources[name](i, j): whether that cell of a matrix is in the sum.
-    explain(name, r, c) {
-        const fromInputs = { q: 'wq', k: 'wk', v: 'wv' }[name];
-        if (fromInputs && this.x) return this.explainProjection(name, fromInputs, r, c);
-        if (this[name]) return this.explainTyped(name, r, c);
-        if (name === 'product') return this.explainScore(r, c);
-        if (name === 'scaled') return this.explainScaled(r, c);
-        if (name === 'masked') return this.explainMasked(r, c);
-        if (name === 'weights') {
-            const sources = this.shownStage().id === 'weights' ? { masked: (i) => i === r } : {};
-            return { text: this.explainWeight(r, c), sources };
-        }
-        return name === 'weighted' ? this.explainWeighted(r, c) : this.explainOutput(r, c);
-    },
-
-    explainProjection(name, weight, r, c) {
-        const { x } = this, w = this[weight];
-        const sum = sumOfProducts((n) => entry(x, r, n), (n) => entry(w, n, c), x.cols, entry(this[name], r, c));
-        const where = `${TITLES[name]}, ${this.labels[r]}, ${c + 1}`;
-        return { text: `${where}: row of x times column of ${TITLES[weight]} = ${sum}`,
-            sources: { x: (i) => i === r, [weight]: (i, j) => j === c } };
-    },
-
-    explainTyped(name, r, c) {
-        const where = `${TITLES[name]}, row ${r + 1}, column ${c + 1}`;
-        return { text: `${where}: ${short(entry(this[name], r, c), 8)}. You can change it.`, sources: {} };
-    },
-
-    explainScore(r, c) {
-        const { q, k } = this, score = entry(this.result.product, r, c);
-        const sum = sumOfProducts((n) => entry(q, r, n), (n) => entry(k, c, n), q.cols, score);
-        return { text: `score of ${this.labels[r]} with ${this.keyLabels[c]}: query times key = ${sum}`,
-            sources: { q: (i) => i === r, k: (i) => i === c } };
-    },
-
-    explainScaled(r, c) {
-        const { product, scaled } = this.result;
-        const divisor = this.scale === '' ? `√${this.q.cols}` : signed(this.divisor());
-        return { text: `${short(entry(product, r, c), 8)} ÷ ${divisor} = ${short(entry(scaled, r, c), 8)}`,
-            sources: { product: (i, j) => i === r && j === c } };
-    },
-
-    explainMasked(r, c) {
-        const query = this.labels[r], key = this.keyLabels[c], isHidden = this.masks[r * this.k.rows + c];
-        const before = short(entry(this.result.scaled, r, c), 8), after = short(entry(this.result.masked, r, c), 8);
-        const text = isHidden ?
-            `${key} comes after ${query}, which does not see it: −∞ takes the place of ${before}` :
-            `${query} sees ${key}: its score stays ${after}`;
-        return { text, sources: { scaled: (i, j) => i === r && j === c } };
-    },
-
-    explainWeighted(r, c) {
-        const { weights, weighted } = this.result;
-        const product = `${signed(entry(weights, this.row, r), 8)} × ${signed(entry(this.v, r, c), 8)}`;
-        return { text: `${this.keyLabels[r]}: its weight × its value = ${product} = ${short(entry(weighted, r, c), 8)}`,
-            sources: { weights: (i, j) => i === this.row && j === r, v: (i, j) => i === r && j === c } };
-    },
-
-    explainOutput(r, c) {
-        const { weights, output } = this.result, { v } = this;
-        const sum = sumOfProducts((n) => entry(weights, r, n), (n) => entry(v, n, c), v.rows, entry(output, r, c));
-        return { text: `output of ${this.labels[r]}, ${c + 1}: weights times values = ${sum}`,
-            sources: { weights: (i) => i === r, v: (i, j) => j === c } };
-    },
-
-    explainWeight(r, c) {
-        const { masked, weights } = this.result, scores = Array.from(rowOf(masked, r));
-        const seen = scores.filter((s) => s !== -Infinity);
-        const top = Math.max(...seen), weight = short(entry(weights, r, c), 8);
-        const pair = `weight that ${this.labels[r]} gives ${this.keyLabels[c]}: `;
-        if (seen.length === 0) return `${pair}0, for it sees no key`;
-        if (scores[c] === -Infinity) return `${pair}exp(−∞) = 0, whatever the others are`;
-        if (!Number.isFinite(top)) return `${pair}${weight}, for a score of its row is NaN or +∞`;
-        const exps = seen.map((s) => Math.exp(s - top)), power = (s) => `exp(${short(s, 6)} − ${signed(top, 6)})`;
-        const sum = short(total(exps), 8);
-        return `${pair}${power(scores[c])} ÷ (${seen.map(power).join(' + ')}) = ` +
-            `${short(Math.exp(scores[c] - top), 8)} ÷ ${sum} = ${weight}`;
-    },
-
     // ---- saving and links ----
 
     picture(theme) {
@@ -534,7 +218,6 @@ const steps = {
             this.takePreset(preset);
         } else if (preset === SENTENCE && (link.get('sentence') || '').trim()) {
             this.setSentence(link.get('sentence').slice(0, 200));
-            this.stage = Math.max(stage, 0);
         } else if (preset === OWN) {
             this.readOwn(link);
         } else {
@@ -582,7 +265,7 @@ const steps = {
     fit(m, names) {
         if (!names.every((name) => m[name])) return false;
         if (!m.x) return m.q.cols === m.k.cols && m.k.rows === m.v.rows;
-        return ['wq', 'wk', 'wv'].every((w) => m[w].rows === m.x.cols) && m.wq.cols === m.wk.cols;
+        return PROJECTIONS.every((w) => m[w].rows === m.x.cols) && m.wq.cols === m.wk.cols;
     },
 };
 

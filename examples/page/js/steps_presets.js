@@ -1,6 +1,5 @@
-// Panel 1, step by step: the numbers that it can begin with, and what it says about each step. This module owns the
-// matrices of the notebooks, the numbers of a word, and the texts of the steps; nothing here changes while the page
-// runs. It knows numbers.js and engine.js.
+// Panel 1, step by step: what it begins with, and what it says. This module owns the matrices of the notebooks, how
+// words become numbers, and the texts of the steps; nothing here changes. It knows numbers.js and engine.js.
 
 const MOST_ROWS = 12, MOST_COLS = 8;
 const of = (...rows) => matrix(rows.length, rows[0].length, rows.flat());
@@ -30,7 +29,8 @@ const PRESETS = {
         labels: ['Your', 'journey', 'starts', 'with', 'one', 'step'], q: WORDS, k: WORDS, v: WORDS },
 };
 // What is typed where everything comes from inputs, and where Q, K and V themselves are typed.
-const OF_INPUTS = ['x', 'wq', 'wk', 'wv'], QKV = ['q', 'k', 'v'], GIVEN = [...OF_INPUTS, ...QKV];
+const PROJECTIONS = ['wq', 'wk', 'wv'], OF_INPUTS = ['x', ...PROJECTIONS], QKV = ['q', 'k', 'v'];
+const GIVEN = [...OF_INPUTS, ...QKV];
 const SENTENCE = 'sentence', OWN = 'own';
 
 // Numbers for a sentence: each word has four of its own, always the same; the weights are from a seed.
@@ -68,9 +68,6 @@ const STAGES = [
         text: 'Each query gets the sum of all values, each as much as its weight says. Where one weight is nearly 1, ' +
             'the output is nearly that value.' },
 ];
-
-const POINT_AT_A_NUMBER = 'Point at a number, or go to it with the arrow keys: here is the sum that it came from.';
-const NUMBERS_ARE_OWN = 'Q, K and V are now numbers of your own, and no longer computed from x.';
 
 const TITLES = {
     x: 'x', wq: 'Wq', wk: 'Wk', wv: 'Wv', q: 'Q', k: 'K', v: 'V',

@@ -1,6 +1,5 @@
-// Panel 4, training: two layers of attention learn, step by step, while one watches. This module owns how far
-// training has come and how fast it goes; the weights are the engine's. It knows all modules before it but those of
-// other panels.
+// Panel 4, training: two layers of attention learn while one watches. This module owns how far training has come and
+// how fast it goes; the weights are the engine's. It knows all modules before it but those of other panels.
 
 // A letter of the text, and what stands for none.
 const letter = (n) => n < 0 ? '·' : String.fromCharCode(97 + n);
@@ -21,10 +20,7 @@ const training = {
             this.restart();
             this.changed();
         });
-        when('change', 'training-speed', (pace) => {
-            this.pace = Number(pace);
-            remember();
-        });
+        when('change', 'training-speed', (pace) => this.update({ pace: Number(pace) }));
         tell('training-sum', POINT_AT_A_WEIGHT, false);
         this.restart();
     },
@@ -127,10 +123,8 @@ const training = {
         const labels = letters.map(letter);
         const isLater = (n) => n % weights.cols > Math.floor(n / weights.cols);
         return {
+            ...weights,
             title: headName(block, head),
-            rows: weights.rows,
-            cols: weights.cols,
-            values: weights.values,
             low: 0,
             high: 1,
             side: 13,
@@ -157,7 +151,7 @@ const training = {
     explain(map, r, c) {
         const row = `letter ${r + 1}, “${map.rowLabels[r]}”,`, column = `letter ${c + 1}, “${map.colLabels[c]}”,`;
         if (c > r) return `${map.title}: ${row} does not see ${column} which comes later.`;
-        const weight = short(map.values[r * map.cols + c], 3);
+        const weight = short(entry(map, r, c), 3);
         return `${map.title}: ${row} gives ${column} ${weight} of its attention.`;
     },
 

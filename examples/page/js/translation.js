@@ -1,6 +1,5 @@
-// Panel 3, translation: a sentence through the bundled model; its tokens, the search as a tree, and what every head
-// looks at. This module owns the sentence, how it is searched, and which head is chosen. It knows all modules
-// before it but those of other panels.
+// Panel 3, translation: a sentence through the bundled model. This module owns the sentence, the search as a tree, and
+// which head is looked at. It knows all modules before it but those of other panels.
 
 const EASY = 'It is easy to translate languages with transformers';
 const BETWEEN_WORDS = /[\s.?!,;:()"“”]+/;
@@ -29,10 +28,7 @@ const translation = {
             clearTimeout(this.timer);
             this.timer = setTimeout(() => shown === this && this.changed(), 250);
         });
-        when('change', 'translation-beams', (beams) => {
-            this.beams = Number(beams);
-            this.changed();
-        });
+        when('change', 'translation-beams', (beams) => this.update({ beams: Number(beams) }));
         when('click', 'translation-another', () => {
             this.chosen = (this.chosen + 37) % this.sentences.length;
             this.setText(this.sentences[this.chosen]);
@@ -51,10 +47,7 @@ const translation = {
         remember();
     },
 
-    setText(text) {
-        this.text = text.slice(0, 300);
-        this.changed();
-    },
+    setText(text) { this.update({ text: text.slice(0, 300) }); },
 
     unknownWords() {
         const isKnown = (word) => this.words.has(word.toLowerCase().replace('’', '\''));
@@ -190,10 +183,8 @@ const translation = {
         const given = ['<start>', ...target.slice(0, -1)];
         const labels = { cross: [target, source], encoder: [source, source], decoder: [target, given] }[this.part];
         return {
+            ...m,
             title: headName(this.block, this.head),
-            rows: m.rows,
-            cols: m.cols,
-            values: m.values,
             low: 0,
             high: Math.max(0.01, ...m.values),
             side: 24,
@@ -205,7 +196,7 @@ const translation = {
     },
 
     tell(r, c) {
-        const map = this.map(), weight = map.values[r * map.cols + c];
+        const map = this.map(), weight = entry(map, r, c);
         const looks = `${this.part === 'encoder' ? 'Reading' : 'Writing'} “${map.rowLabels[r]}”`;
         tell('translation-sum', `${looks}, this head gives “${map.colLabels[c]}” ${short(weight)} of its attention.`);
     },

@@ -1,7 +1,6 @@
-// What is shown: which of the panels, in which theme, and the link to it in the address. This module owns the list
-// of panels, which enter themselves in the order of the tabs; each has id, start(), render(), picture(theme),
-// write(link) and read(link). A panel calls remember() after a change, and its link is written. It knows parts.js,
-// and no panel by name.
+// What is shown: which panel, in which theme, and the link to it in the address. This module owns the list of panels,
+// each of which enters itself and has id, start(), render(), picture(theme), write(link), read(link) and what PANEL
+// gives. It knows parts.js, and no panel by name.
 
 const panels = [];
 
@@ -60,6 +59,12 @@ const PANEL = {
     changed() {
         this.render();
         remember();
+    },
+
+    // Changes some of the panel's own values.
+    update(values) {
+        Object.assign(this, values);
+        this.changed();
     },
 
     // Whether compute() came to its end; else a sentence says why not.
