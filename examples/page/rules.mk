@@ -9,7 +9,8 @@ page_says = echo 'The page to play with is not built: it needs clang, lld and wa
 page_with = $P/vectors.base64 $P/scalar.base64 $P/config.base64 $P/weights.base64 $P/pieces.base64 \
             $P/words.txt $P/sentences.txt examples/page/page.css $P/page.js
 
-# The modules of the page's script, in the order in which they are joined. Each knows only those before it.
+# The modules of the page's script, in the order in which they are joined. Each knows only those before it; its name
+# stands above it, for who follows an error to its line.
 page_js   = numbers engine cells grid pictures parts view steps_presets steps_sums steps_show steps masking \
             translation training page
 
@@ -32,7 +33,7 @@ $P/attention.html: examples/page/page.html $(page_with) examples/page/rules.mk
 
 $P/page.js: $(page_js:%=examples/page/js/%.js) examples/page/rules.mk
 	@mkdir -p $P
-	@(echo "'use strict';" && cat $(filter %.js,$^)) > $@
+	@(echo "'use strict';" && awk 'FNR == 1 { print "\n// ==== " FILENAME } { print }' $(filter %.js,$^)) > $@
 
 page_model = examples/models/bundled
 $P/config.base64: $(page_model)/config.json

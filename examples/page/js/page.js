@@ -1,5 +1,5 @@
 // The page itself. This module makes the engine of what is in the document, starts every panel, and owns what stands
-// around them: tabs, theme, saving and sharing. It knows all modules, but no panel by name.
+// around them: tabs, saving and sharing. It knows engine.js, parts.js and view.js, and no panel by name.
 
 function fileBytes(name) {
     const text = atob(fileText(name));
