@@ -143,7 +143,8 @@ static void show_times(const translate_times *times, double loading)
 static const char *open_model(program *p)
 {
     program_progress loading = program_progress_of("loading");
-    const char *error = t5_open(&p->model, p->opts.directory, loading.doing ? program_show_progress : NULL, &loading);
+    const checkpoint_opts opts = {program_show_progress, &loading};
+    const char *error = t5_open(&p->model, p->opts.directory, &opts);
     program_end_progress(&loading);
     return error;
 }

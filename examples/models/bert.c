@@ -12,12 +12,6 @@
    stay in the caches. */
 enum { BATCH = 512 };
 
-static const char *fail(bert *model, const char *message)
-{
-    snprintf(model->error, sizeof model->error, "%s", message);
-    return model->error;
-}
-
 /* ==== Configuration ============================================================================================== */
 
 /* A member that is there, is not null and says something else than `otherwise` asks for what is not done here. */
@@ -148,13 +142,10 @@ static void read_modules(bert *model)
 
 /* ==== Weights ==================================================================================================== */
 
-static bert_linear linear(checkpoint *files, const char *prefix, size_t layer, const char *name, size_t rows,
-                          size_t cols)
+static checkpoint_linear linear(checkpoint *files, const char *prefix, size_t layer, const char *name, size_t rows,
+                                size_t cols)
 {
-    bert_linear out;
-    out.w = checkpoint_matrix(files, rows, cols, "%sencoder.layer.%lu.%s.weight", prefix, (unsigned long)layer, name);
-    out.bias = checkpoint_vector(files, rows, "%sencoder.layer.%lu.%s.bias", prefix, (unsigned long)layer, name);
-    return out;
+    return checkpoint_linear_of(files, rows, cols, 1, "%sencoder.layer.%lu.%s", prefix, (unsigned long)layer, name);
 }
 
 /* Files from before 2019 have other names for the two. */
@@ -235,9 +226,8 @@ const char *bert_open(bert *model, const char *directory, const checkpoint_opts 
     checkpoint *files = &model->files;
     const char *error;
     memset(model, 0, sizeof *model);
-    if ((error = checkpoint_open(files, directory)) != NULL)
-        return fail(model, error);
-    read_config(model);
+    if (!checkpoint_open(files, directory))
+        read_config(model);
     checkpoint_weights(files, opts);
     if (!files->failed && (error = wordpiece_open(&model->vocabulary, directory)) != NULL)
         checkpoint_fail(files, "%s", error);
@@ -253,22 +243,19 @@ const char *bert_open(bert *model, const char *directory, const checkpoint_opts 
     }
     if (!files->failed)
         return NULL;
-    fail(model, files->error);
+    layers_fail(&model->net, "%s", files->error);
     bert_close(model);
-    return model->error;
+    return layers_outcome(&model->net);
 }
 
 void bert_close(bert *model)
 {
-    char error[sizeof model->error];
-    memcpy(error, model->error, sizeof error);
     free(model->ids);
     free(model->starts);
     layers_free(&model->net);
     wordpiece_close(&model->vocabulary);
     checkpoint_close(&model->files);
-    memset(model, 0, sizeof *model);
-    memcpy(model->error, error, sizeof error);
+    memset(model, 0, offsetof(bert, net)); /* the message stays */
 }
 
 /* ==== The network ================================================================================================ */
@@ -285,19 +272,14 @@ typedef struct rows {
 static int begin_rows(bert *model, rows *r, float *states, size_t count)
 {
     size_t d = model->config.hidden_size, width = model->config.intermediate_size;
-    if (d > (size_t)PTRDIFF_MAX / 8)
-        return layers_fail(&model->net, "no memory");
-    width = width > 4 * d ? width : 4 * d;
+    float *rest; /* of f, which begins with q */
+    const layers_part parts[] = {
+        {&r->q, d}, {&r->k, d}, {&r->v, d}, {&r->a, d}, {&rest, width / 4 < d ? 0 : width - 4 * d}, {&r->y, d}};
     r->x = states;
     r->count = count;
-    r->f = layers_rows(&model->net, count, width + d);
-    if (!r->f)
+    if (!layers_parts(&model->net, count, parts, sizeof parts / sizeof *parts))
         return 0;
-    r->y = r->f + count * width;
-    r->q = r->f;
-    r->k = r->q + count * d;
-    r->v = r->k + count * d;
-    r->a = r->v + count * d;
+    r->f = r->q;
     return 1;
 }
 
@@ -310,14 +292,13 @@ static double now(const bert *model)
 static void embed(bert *model, rows *r, const int32_t *ids, const size_t *starts, size_t sequences)
 {
     const bert_config *c = &model->config;
-    attn_mat row = attn_mat_of(r->x, ATTN_F32, r->count, c->hidden_size);
-    attn_mat place = attn_mat_of(r->q, ATTN_F32, r->count, c->hidden_size);
-    size_t s, i;
-    for (s = 0; s < sequences; s++)
-        for (i = starts[s]; i < starts[s + 1]; i++) {
-            attn_mat_copy(attn_mat_rows(row, i, 1), attn_mat_rows(model->words, (size_t)ids[i], 1));
-            attn_mat_copy(attn_mat_rows(place, i, 1), attn_mat_rows(model->positions, i - starts[s], 1));
-        }
+    attn_mat places = attn_mat_of(r->q, ATTN_F32, r->count, c->hidden_size);
+    size_t s;
+    layers_embed(&model->net, r->x, model->words, ids, r->count);
+    for (s = 0; s < sequences; s++) {
+        size_t count = starts[s + 1] - starts[s];
+        attn_mat_copy(attn_mat_rows(places, starts[s], count), attn_mat_rows(model->positions, 0, count));
+    }
     layers_add_bias(&model->net, r->x, r->count, c->hidden_size, model->type);
     layers_add(&model->net, r->x, r->q, r->count, c->hidden_size);
     layers_norm(&model->net, r->x, r->x, r->count, c->hidden_size, model->norm.weight, model->norm.bias,
@@ -333,14 +314,14 @@ static void project(bert *model, float *out, const float *in, const rows *r, att
     model->times.flops += 2 * (double)r->count * (double)w.rows * (double)w.cols;
 }
 
-static void project_in(bert *model, float *out, const rows *r, bert_linear m)
+static void project_in(bert *model, float *out, const rows *r, checkpoint_linear m)
 {
     project(model, out, r->x, r, m.w);
     layers_add_bias(&model->net, out, r->count, m.w.rows, m.bias);
 }
 
 /* x = norm(x + in w^T + bias), where a half of a layer ends. */
-static void add_and_norm(bert *model, const rows *r, const float *in, bert_linear m, bert_norm n)
+static void add_and_norm(bert *model, const rows *r, const float *in, checkpoint_linear m, bert_norm n)
 {
     size_t d = model->config.hidden_size;
     project(model, r->y, in, r, m.w);
@@ -368,38 +349,32 @@ static void encode_layer(bert *model, const rows *r, const bert_layer *l, const 
     add_and_norm(model, r, r->f, l->down, l->output_norm);
 }
 
-/* What is wrong with the tokens, or NULL. */
-static const char *check_tokens(bert *model, const int32_t *ids, const size_t *starts, size_t sequences)
+/* Whether texts and tokens are some that the network has a way for. */
+static int check_tokens(bert *model, const int32_t *ids, const size_t *starts, size_t sequences)
 {
     const bert_config *c = &model->config;
+    layers *net = &model->net;
     size_t s, i;
     if (sequences && starts[0])
-        return fail(model, "the first text does not start with token 0");
+        return layers_fail(net, "the first text does not start with token 0");
     for (s = 0; s < sequences; s++) {
-        if (starts[s + 1] < starts[s] || starts[s + 1] - starts[s] > c->max_position_embeddings) {
-            snprintf(model->error, sizeof model->error, "text %lu is not of 0 to %lu tokens", (unsigned long)s,
-                     (unsigned long)c->max_position_embeddings);
-            return model->error;
-        }
+        if (starts[s + 1] < starts[s] || starts[s + 1] - starts[s] > c->max_position_embeddings)
+            return layers_fail(net, "text %lu is not of 0 to %lu tokens", (unsigned long)s,
+                               (unsigned long)c->max_position_embeddings);
         for (i = starts[s]; i < starts[s + 1]; i++)
-            if (ids[i] < 0 || (size_t)ids[i] >= c->vocab_size) {
-                snprintf(model->error, sizeof model->error, "token %ld is not below vocab_size", (long)ids[i]);
-                return model->error;
-            }
+            if (ids[i] < 0 || (size_t)ids[i] >= c->vocab_size)
+                return layers_fail(net, "token %ld is not below vocab_size", (long)ids[i]);
     }
-    return NULL;
+    return 1;
 }
 
 const char *bert_encode(bert *model, float *states, const int32_t *ids, const size_t *starts, size_t sequences)
 {
-    layers *net = &model->net;
-    const char *error = check_tokens(model, ids, starts, sequences);
     attn_opts opts;
     rows r;
     size_t i;
-    if (error || sequences == 0 || starts[sequences] == 0)
-        return error;
-    net->failed = 0;
+    if (!check_tokens(model, ids, starts, sequences) || sequences == 0 || starts[sequences] == 0)
+        return layers_outcome(&model->net);
     memset(&r, 0, sizeof r);
     memset(&opts, 0, sizeof opts);
     opts.sequences = sequences;
@@ -409,7 +384,7 @@ const char *bert_encode(bert *model, float *states, const int32_t *ids, const si
         for (i = 0; i < model->config.num_hidden_layers; i++)
             encode_layer(model, &r, &model->encoder[i], &opts);
     }
-    return net->failed ? fail(model, net->error) : NULL;
+    return layers_outcome(&model->net);
 }
 
 /* ==== Texts ====================================================================================================== */
@@ -420,7 +395,7 @@ const char *bert_tokens(bert *model, bert_text text, int32_t *ids, size_t *count
     wordpiece_tokens tokens;
     const char *error = wordpiece_encode(&model->vocabulary, text.text, text.size, &tokens);
     if (error)
-        return fail(model, error);
+        return error;
     n = tokens.count < most ? tokens.count : most;
     ids[0] = model->vocabulary.cls_id;
     if (n)
@@ -507,13 +482,8 @@ const char *bert_embed(bert *model, float *vectors, const bert_text *texts, size
     size_t d = model->config.hidden_size, most = model->config.max_seq_length, i, first;
     const size_t *starts = model->starts;
     batch b = {0, 0, 0};
-    float *states = NULL;
-    const char *error = NULL;
-    most = most > BATCH ? most : (size_t)BATCH;
-    if (d <= (size_t)PTRDIFF_MAX / sizeof *states / most)
-        states = (float *)malloc(most * d * sizeof *states);
-    if (!states)
-        return fail(model, "no memory");
+    float *states = (float *)layers_memory(most > BATCH ? most : (size_t)BATCH, d, 1, sizeof *states);
+    const char *error = states ? NULL : "no memory";
     for (first = 0; first < count && !error; first += b.texts) {
         error = fill(model, &b, texts + first, count - first);
         if (!error)
@@ -522,7 +492,7 @@ const char *bert_embed(bert *model, float *vectors, const bert_text *texts, size
             float *vector = vectors + (first + i) * d;
             bert_pool(model, vector, states + starts[i] * d, starts[i + 1] - starts[i]);
             if (!are_finite(vector, d))
-                error = fail(model, "a vector is not finite: the weights are damaged");
+                error = "a vector is not finite: the weights are damaged";
         }
         model->tokens += error ? 0 : b.tokens;
     }

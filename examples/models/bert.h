@@ -52,16 +52,10 @@ typedef struct bert_norm {
     const float *weight, *bias; /* [hidden_size] */
 } bert_norm;
 
-/* Matrices are outputs x inputs, of the file's types: x becomes x w^T + bias. */
-typedef struct bert_linear {
-    attn_mat w;
-    const float *bias;
-} bert_linear;
-
 typedef struct bert_layer {
-    bert_linear query, key, value, output; /* of the attention */
-    bert_linear up, down;                  /* to intermediate_size and back */
-    bert_norm attention_norm, output_norm; /* after each half has been added to its input */
+    checkpoint_linear query, key, value, output; /* of the attention */
+    checkpoint_linear up, down;                  /* to intermediate_size and back */
+    bert_norm attention_norm, output_norm;       /* after each half has been added to its input */
 } bert_layer;
 
 /* Where the time of bert_encode went, in seconds. `now` gives seconds since any time; NULL: no times. The others are
@@ -78,7 +72,6 @@ typedef struct bert {
     const float *type;         /* [hidden_size]: of token type 0, which all tokens have */
     bert_norm norm;
     bert_layer *encoder;
-    layers net; /* net.parallel: threads to use, attn_pool_new or the caller's; zero after opening */
     bert_times times;
     size_t tokens, truncated; /* that bert_embed has read so far; and texts of which it has not read the end */
 
@@ -86,7 +79,8 @@ typedef struct bert {
     checkpoint files;
     int32_t *ids; /* of a batch of bert_embed */
     size_t *starts;
-    char error[512]; /* the last message */
+
+    layers net; /* net.parallel: threads to use, zero after opening; net.error: the last message */
 } bert;
 
 typedef struct bert_text {
@@ -94,7 +88,7 @@ typedef struct bert_text {
     size_t size;      /* in bytes */
 } bert_text;
 
-/* Opens the files of a directory; opts may be NULL. Returns NULL or a message "PATH: ..." that lives in model->error;
+/* Opens the files of a directory; opts may be NULL. Returns NULL or a message "PATH: ..." that lives in the model;
    there is nothing to close then. */
 const char *bert_open(bert *model, const char *directory, const checkpoint_opts *opts);
 void bert_close(bert *model);

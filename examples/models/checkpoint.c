@@ -374,11 +374,8 @@ const char *checkpoint_open(checkpoint *files, const char *directory)
 
 void checkpoint_close(checkpoint *files)
 {
-    char error[sizeof files->error];
-    int failed = files->failed;
     struct checkpoint_text *text;
     size_t i;
-    memcpy(error, files->error, sizeof error);
     for (i = 0; i < files->count; i++)
         safetensors_close(&files->files[i].tensors);
     for (text = files->texts; text; text = text->next)
@@ -388,9 +385,7 @@ void checkpoint_close(checkpoint *files)
         files->owned = p->next;
         free(p);
     }
-    memset(files, 0, sizeof *files);
-    memcpy(files->error, error, sizeof error);
-    files->failed = failed;
+    memset(files, 0, offsetof(checkpoint, failed));
 }
 
 /* ==== Tensors ==================================================================================================== */
@@ -477,51 +472,66 @@ static void touch(checkpoint *files, const safetensors_tensor *tensor)
     files->read += tensor->size;
 }
 
-/* The weights where they lie, or a copy where this machine cannot read them there; as rows x cols. */
-static attn_mat view(checkpoint *files, const found *f, size_t rows, size_t cols)
+/* The weights of that name and shape where they lie, or a copy where this machine cannot read them there; as rows of
+   the last of the sizes. Absent after an error. */
+static attn_mat find_matrix(checkpoint *files, const size_t *shape, size_t rank, const char *format, va_list arguments)
 {
-    static const attn_mat none = {NULL, ATTN_F32, 0, 0, 0, 0};
-    const safetensors_tensor *tensor = f->tensor;
-    const void *data = tensor->data;
-    attn_dtype dtype = tensor->dtype == SAFETENSORS_F32   ? ATTN_F32
-                       : tensor->dtype == SAFETENSORS_F16 ? ATTN_F16
-                                                          : ATTN_BF16;
+    attn_mat out = {NULL, ATTN_F32, 0, 0, 0, 0};
+    const safetensors_tensor *tensor;
+    const void *data;
+    found f;
+    if (!find_weights(files, &f, shape, rank, format, arguments))
+        return out;
+    tensor = f.tensor;
+    data = tensor->data;
     if (!safetensors_is_native(tensor)) {
         void *copy = allocate(files, tensor->size, 1);
         if (!copy)
-            return none;
+            return out;
         safetensors_copy(tensor, 0, tensor->count, copy);
         data = copy;
     }
     touch(files, tensor);
-    return attn_mat_of(data, dtype, rows, cols);
+    return attn_mat_of(data,
+                       tensor->dtype == SAFETENSORS_F32   ? ATTN_F32
+                       : tensor->dtype == SAFETENSORS_F16 ? ATTN_F16
+                                                          : ATTN_BF16,
+                       rank == 3 ? shape[0] * shape[1] : shape[0], shape[rank - 1]);
 }
 
 attn_mat checkpoint_matrix(checkpoint *files, size_t rows, size_t cols, const char *format, ...)
 {
-    attn_mat out = {NULL, ATTN_F32, 0, 0, 0, 0};
-    size_t shape[2];
+    const size_t shape[2] = {rows, cols};
+    attn_mat out;
     va_list arguments;
-    found f;
-    shape[0] = rows, shape[1] = cols;
     va_start(arguments, format);
-    if (find_weights(files, &f, shape, 2, format, arguments))
-        out = view(files, &f, rows, cols);
+    out = find_matrix(files, shape, 2, format, arguments);
     va_end(arguments);
     return out;
 }
 
 attn_mat checkpoint_stack(checkpoint *files, size_t count, size_t rows, size_t cols, const char *format, ...)
 {
-    attn_mat out = {NULL, ATTN_F32, 0, 0, 0, 0};
-    size_t shape[3];
+    const size_t shape[3] = {count, rows, cols};
+    attn_mat out;
     va_list arguments;
-    found f;
-    shape[0] = count, shape[1] = rows, shape[2] = cols;
     va_start(arguments, format);
-    if (find_weights(files, &f, shape, 3, format, arguments))
-        out = view(files, &f, count * rows, cols);
+    out = find_matrix(files, shape, 3, format, arguments);
     va_end(arguments);
+    return out;
+}
+
+checkpoint_linear checkpoint_linear_of(checkpoint *files, size_t outputs, size_t inputs, int has_bias,
+                                       const char *format, ...)
+{
+    char name[NAME_SIZE];
+    checkpoint_linear out;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    out.w = checkpoint_matrix(files, outputs, inputs, "%s.weight", name);
+    out.bias = has_bias ? checkpoint_vector(files, outputs, "%s.bias", name) : NULL;
     return out;
 }
 

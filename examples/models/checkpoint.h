@@ -40,18 +40,19 @@ typedef struct checkpoint_file {
 } checkpoint_file;
 
 typedef struct checkpoint {
-    json config;            /* of config.json: an object */
+    json config; /* of config.json: an object */
     char *directory;
     checkpoint_file *files; /* model.safetensors, or the shards that model.safetensors.index.json names */
     size_t count, tensors;  /* files; tensors in all of them */
-    int failed;
-    char error[512];
 
     /* for checkpoint.c */
     checkpoint_opts opts;
     struct checkpoint_text *texts; /* the JSON files that have been read */
     size_t bytes, read;            /* of all tensors; of those that have been touched */
     void *owned;
+
+    int failed;      /* whether there is an error, */
+    char error[512]; /* and the first one; both stay when the files are closed */
 } checkpoint;
 
 /* Opens config.json. Returns NULL or the message; there is nothing to close then. */
@@ -67,7 +68,8 @@ void checkpoint_close(checkpoint *files);
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-const char *checkpoint_fail(checkpoint *files, const char *format, ...);
+const char *
+checkpoint_fail(checkpoint *files, const char *format, ...);
 
 /* -- JSON: config.json is files->config; objects within it, or within another file, do as well -- */
 
@@ -98,6 +100,15 @@ int checkpoint_has(checkpoint *files, const char *format, ...);
    as a matrix of count * rows rows. */
 attn_mat checkpoint_matrix(checkpoint *files, size_t rows, size_t cols, const char *format, ...);
 attn_mat checkpoint_stack(checkpoint *files, size_t count, size_t rows, size_t cols, const char *format, ...);
+
+/* What a layer has to make x w^T + bias of x; w is outputs x inputs. checkpoint_linear_of: the matrix NAME.weight, and with
+   has_bias the vector NAME.bias. */
+typedef struct checkpoint_linear {
+    attn_mat w;
+    const float *bias; /* [outputs]; NULL: none */
+} checkpoint_linear;
+checkpoint_linear checkpoint_linear_of(checkpoint *files, size_t outputs, size_t inputs, int has_bias,
+                                       const char *format, ...);
 
 /* The vector of that name as floats, which live until checkpoint_close; NULL after an error. */
 const float *checkpoint_vector(checkpoint *files, size_t count, const char *format, ...);

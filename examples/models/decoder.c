@@ -23,9 +23,8 @@ typedef struct decoder_rope {
 enum { GLOBAL, LOCAL, NONE }; /* of a block's rotation; LOCAL is Gemma 3's where there is a window */
 
 struct decoder_block {
-    attn_mat q, k, v, o;     /* outputs x inputs, as all */
-    attn_mat gate, up, down; /* GPT-OSS: gate has both, row by row in turn */
-    const float *q_bias, *k_bias, *v_bias, *o_bias, *gate_bias, *up_bias, *down_bias; /* NULL: none */
+    checkpoint_linear q, k, v, o;
+    checkpoint_linear gate, up, down;    /* GPT-OSS: gate has both, row by row in turn */
     const float *norm, *ff_norm;         /* before attention and feed-forward */
     const float *out_norm, *ff_out_norm; /* Gemma: after them, before they are added */
     const float *q_norm, *k_norm;        /* of each head; NULL: none */
@@ -68,6 +67,7 @@ static const traits families[] = {
 typedef struct loader {
     decoder *model;
     checkpoint *files;
+    const checkpoint_opts *opts;
     const traits *kind;
     json config;     /* of the text part: config.json, or its text_config */
     json generation; /* generation_config.json, or config.json */
@@ -375,28 +375,14 @@ static void read_generation(loader *load)
     c->top_k = json_get(g, "top_k").type == JSON_NULL ? 0 : checkpoint_uint(files, g, "top_k", 0, 50);
 }
 
-static void read_config(loader *load)
+/* generation_config.json, or config.json if there is none. */
+static void open_generation(loader *load)
 {
-    load->config = load->files->config;
-    read_family(load);
-    if (load->files->failed)
-        return;
-    refuse_others(load);
-    read_sizes(load);
-    if (load->files->failed)
-        return;
-    read_activation(load);
-    read_numbers(load);
-    read_experts(load);
     load->generation = checkpoint_json(load->files, "generation_config.json");
     if (load->generation.type == JSON_NONE)
         load->generation = load->files->config;
     else if (load->generation.type != JSON_OBJECT)
         checkpoint_fail(load->files, "%s/generation_config.json: no JSON object", load->files->directory);
-    if (load->files->failed)
-        return;
-    read_ids(load);
-    read_generation(load);
 }
 
 /* ==== Layers: which window, which rotation ======================================================================= */
@@ -562,8 +548,6 @@ static void read_rope(loader *load)
 {
     decoder *model = load->model;
     size_t half = model->config.head_dim / 2, i;
-    if (load->files->failed)
-        return;
     model->ropes = (decoder_rope *)calloc(2, sizeof *model->ropes);
     if (model->ropes)
         model->ropes[0].frequencies = (double *)malloc(2 * half * sizeof(double)); /* of both */
@@ -588,46 +572,41 @@ static void read_rope(loader *load)
 
 /* ==== Weights ==================================================================================================== */
 
+static checkpoint_linear load_linear(loader *load, const char *name, unsigned long i, size_t outputs, size_t inputs,
+                                     int has_bias)
+{
+    return checkpoint_linear_of(load->files, outputs, inputs, has_bias, "%slayers.%lu.%s", load->prefix, i, name);
+}
+
+static const float *load_vector(loader *load, const char *name, unsigned long i, size_t count)
+{
+    return checkpoint_vector(load->files, count, "%slayers.%lu.%s", load->prefix, i, name);
+}
+
 static void load_attention(loader *load, decoder_block *b, unsigned long i)
 {
     const decoder_config *c = &load->model->config;
-    checkpoint *files = load->files;
     size_t q = c->num_attention_heads * c->head_dim, kv = c->num_key_value_heads * c->head_dim, d = c->hidden_size;
-    const char *p = load->prefix;
-    b->q = checkpoint_matrix(files, q, d, "%slayers.%lu.self_attn.q_proj.weight", p, i);
-    b->k = checkpoint_matrix(files, kv, d, "%slayers.%lu.self_attn.k_proj.weight", p, i);
-    b->v = checkpoint_matrix(files, kv, d, "%slayers.%lu.self_attn.v_proj.weight", p, i);
-    b->o = checkpoint_matrix(files, d, q, "%slayers.%lu.self_attn.o_proj.weight", p, i);
-    if (load->attention_bias) {
-        b->q_bias = checkpoint_vector(files, q, "%slayers.%lu.self_attn.q_proj.bias", p, i);
-        b->k_bias = checkpoint_vector(files, kv, "%slayers.%lu.self_attn.k_proj.bias", p, i);
-        b->v_bias = checkpoint_vector(files, kv, "%slayers.%lu.self_attn.v_proj.bias", p, i);
-        if (c->family != DECODER_QWEN2)
-            b->o_bias = checkpoint_vector(files, d, "%slayers.%lu.self_attn.o_proj.bias", p, i);
-    }
+    int bias = load->attention_bias;
+    b->q = load_linear(load, "self_attn.q_proj", i, q, d, bias);
+    b->k = load_linear(load, "self_attn.k_proj", i, kv, d, bias);
+    b->v = load_linear(load, "self_attn.v_proj", i, kv, d, bias);
+    b->o = load_linear(load, "self_attn.o_proj", i, d, q, bias && c->family != DECODER_QWEN2);
     if (c->family == DECODER_QWEN3 || c->family == DECODER_GEMMA3) {
-        b->q_norm = checkpoint_vector(files, c->head_dim, "%slayers.%lu.self_attn.q_norm.weight", p, i);
-        b->k_norm = checkpoint_vector(files, c->head_dim, "%slayers.%lu.self_attn.k_norm.weight", p, i);
+        b->q_norm = load_vector(load, "self_attn.q_norm.weight", i, c->head_dim);
+        b->k_norm = load_vector(load, "self_attn.k_norm.weight", i, c->head_dim);
     }
     if (c->family == DECODER_GPT_OSS)
-        b->sinks = checkpoint_vector(files, c->num_attention_heads, "%slayers.%lu.self_attn.sinks", p, i);
-    checkpoint_ignore(files, "%slayers.%lu.self_attn.rotary_emb.inv_freq", p, i);
+        b->sinks = load_vector(load, "self_attn.sinks", i, c->num_attention_heads);
+    checkpoint_ignore(load->files, "%slayers.%lu.self_attn.rotary_emb.inv_freq", load->prefix, i);
 }
 
 static void load_feed_forward(loader *load, decoder_block *b, unsigned long i)
 {
-    const decoder_config *c = &load->model->config;
-    checkpoint *files = load->files;
-    size_t d = c->hidden_size, f = c->intermediate_size;
-    const char *p = load->prefix;
-    b->gate = checkpoint_matrix(files, f, d, "%slayers.%lu.mlp.gate_proj.weight", p, i);
-    b->up = checkpoint_matrix(files, f, d, "%slayers.%lu.mlp.up_proj.weight", p, i);
-    b->down = checkpoint_matrix(files, d, f, "%slayers.%lu.mlp.down_proj.weight", p, i);
-    if (load->mlp_bias) {
-        b->gate_bias = checkpoint_vector(files, f, "%slayers.%lu.mlp.gate_proj.bias", p, i);
-        b->up_bias = checkpoint_vector(files, f, "%slayers.%lu.mlp.up_proj.bias", p, i);
-        b->down_bias = checkpoint_vector(files, d, "%slayers.%lu.mlp.down_proj.bias", p, i);
-    }
+    size_t d = load->model->config.hidden_size, f = load->model->config.intermediate_size;
+    b->gate = load_linear(load, "mlp.gate_proj", i, f, d, load->mlp_bias);
+    b->up = load_linear(load, "mlp.up_proj", i, f, d, load->mlp_bias);
+    b->down = load_linear(load, "mlp.down_proj", i, d, f, load->mlp_bias);
 }
 
 /* A tensor of 1 x count as floats. */
@@ -647,32 +626,29 @@ static void load_expert(loader *load, decoder_block *b, unsigned long i)
     checkpoint *files = load->files;
     size_t d = c->hidden_size, f = c->intermediate_size;
     const char *p = load->prefix;
-    b->gate = attn_mat_t(checkpoint_stack(files, 1, d, 2 * f, "%slayers.%lu.mlp.experts.gate_up_proj", p, i));
-    b->down = attn_mat_t(checkpoint_stack(files, 1, f, d, "%slayers.%lu.mlp.experts.down_proj", p, i));
-    b->gate_bias = load_row(load, 2 * f, "gate_up_proj_bias", i);
-    b->down_bias = load_row(load, d, "down_proj_bias", i);
+    b->gate.w = attn_mat_t(checkpoint_stack(files, 1, d, 2 * f, "%slayers.%lu.mlp.experts.gate_up_proj", p, i));
+    b->down.w = attn_mat_t(checkpoint_stack(files, 1, f, d, "%slayers.%lu.mlp.experts.down_proj", p, i));
+    b->gate.bias = load_row(load, 2 * f, "gate_up_proj_bias", i);
+    b->down.bias = load_row(load, d, "down_proj_bias", i);
     checkpoint_ignore(files, "%slayers.%lu.mlp.router.weight", p, i);
     checkpoint_ignore(files, "%slayers.%lu.mlp.router.bias", p, i);
 }
 
 static void load_block(loader *load, decoder_block *b, unsigned long i)
 {
-    const decoder_config *c = &load->model->config;
-    checkpoint *files = load->files;
-    const char *p = load->prefix;
+    size_t d = load->model->config.hidden_size;
     load_attention(load, b, i);
-    if (c->family == DECODER_GPT_OSS)
+    if (load->model->config.family == DECODER_GPT_OSS)
         load_expert(load, b, i);
     else
         load_feed_forward(load, b, i);
-    b->norm = checkpoint_vector(files, c->hidden_size, "%slayers.%lu.input_layernorm.weight", p, i);
+    b->norm = load_vector(load, "input_layernorm.weight", i, d);
     if (load->model->gemma) {
-        b->out_norm = checkpoint_vector(files, c->hidden_size, "%slayers.%lu.post_attention_layernorm.weight", p, i);
-        b->ff_norm = checkpoint_vector(files, c->hidden_size, "%slayers.%lu.pre_feedforward_layernorm.weight", p, i);
-        b->ff_out_norm =
-            checkpoint_vector(files, c->hidden_size, "%slayers.%lu.post_feedforward_layernorm.weight", p, i);
+        b->out_norm = load_vector(load, "post_attention_layernorm.weight", i, d);
+        b->ff_norm = load_vector(load, "pre_feedforward_layernorm.weight", i, d);
+        b->ff_out_norm = load_vector(load, "post_feedforward_layernorm.weight", i, d);
     } else {
-        b->ff_norm = checkpoint_vector(files, c->hidden_size, "%slayers.%lu.post_attention_layernorm.weight", p, i);
+        b->ff_norm = load_vector(load, "post_attention_layernorm.weight", i, d);
     }
 }
 
@@ -716,57 +692,48 @@ static void load_weights(loader *load)
 
 /* ==== Opening and closing ======================================================================================== */
 
+static void open_weights(loader *load)
+{
+    decoder *model = load->model;
+    checkpoint_weights(load->files, load->opts);
+    model->blocks =
+        (decoder_block *)checkpoint_layers(load->files, model->config.num_hidden_layers, sizeof *model->blocks);
+}
+
+typedef void step(loader *load);
+
 const char *decoder_open(decoder *model, const char *directory, const checkpoint_opts *opts)
 {
+    /* Each may take for granted what those before it have read. */
+    static step *const steps[] = {read_family,  refuse_others,   read_sizes,       read_activation, read_numbers,
+                                  read_experts, open_generation, read_ids,         read_generation, open_weights,
+                                  read_no_rope, read_window,     read_layer_types, load_weights,    read_rope};
     loader load;
+    size_t i;
     memset(model, 0, sizeof *model);
     memset(&load, 0, sizeof load);
     load.model = model;
     load.files = &model->files;
+    load.opts = opts;
     checkpoint_open(&model->files, directory);
-    if (!model->files.failed)
-        read_config(&load);
-    checkpoint_weights(&model->files, opts);
-    if (!model->files.failed)
-        model->blocks =
-            (decoder_block *)checkpoint_layers(&model->files, model->config.num_hidden_layers, sizeof *model->blocks);
-    if (!model->files.failed)
-        read_no_rope(&load);
-    if (!model->files.failed)
-        read_window(&load);
-    if (!model->files.failed)
-        read_layer_types(&load);
-    if (!model->files.failed)
-        load_weights(&load);
-    read_rope(&load);
+    load.config = model->files.config;
+    for (i = 0; i < sizeof steps / sizeof *steps && !model->files.failed; i++)
+        steps[i](&load);
     if (!model->files.failed)
         return NULL;
-    snprintf(model->error, sizeof model->error, "%s", model->files.error);
+    layers_fail(&model->net, "%s", model->files.error);
     decoder_close(model);
-    return model->error;
+    return layers_outcome(&model->net);
 }
 
 void decoder_close(decoder *model)
 {
-    char error[sizeof model->error];
-    memcpy(error, model->error, sizeof error);
     if (model->ropes)
         free(model->ropes[0].frequencies);
     free(model->ropes);
     layers_free(&model->net);
     checkpoint_close(&model->files);
-    memset(model, 0, sizeof *model);
-    memcpy(model->error, error, sizeof error); /* decoder_open's message outlives the model */
-}
-
-/* NULL if all went well; else the message of what computes, which is then ready for the next call. */
-static const char *outcome(decoder *model)
-{
-    if (!model->net.failed)
-        return NULL;
-    snprintf(model->error, sizeof model->error, "%s", model->net.error);
-    model->net.failed = 0;
-    return model->error;
+    memset(model, 0, offsetof(decoder, net)); /* the message stays */
 }
 
 /* ==== Texts ====================================================================================================== */
@@ -812,7 +779,7 @@ const char *decoder_begin(decoder *model, decoder_text *text, size_t capacity, a
         text->capacity = capacity;
     else
         decoder_end(model, text);
-    return outcome(model);
+    return layers_outcome(&model->net);
 }
 
 void decoder_end(decoder *model, decoder_text *text)
@@ -858,34 +825,21 @@ typedef struct rows {
     float *h;         /* hidden_size: its norm, or what is to be added */
     float *q, *k, *v; /* queries, keys, values of all heads; what attention makes of them takes the place of q */
     float *a;
-    float *f, *g, *w;        /* intermediate_size, w twice that for GPT-OSS */
-    attn_mat cos[2], sin[2]; /* of each rotation: count x head_dim / 2 */
+    float *f, *g, *w;       /* intermediate_size, w twice that for GPT-OSS */
+    float *cos[2], *sin[2]; /* of each rotation: head_dim / 2 */
 } rows;
 
 static int begin_rows(decoder *model, rows *r, size_t count)
 {
     const decoder_config *c = &model->config;
     size_t d = c->hidden_size, q = c->num_attention_heads * c->head_dim, kv = c->num_key_value_heads * c->head_dim;
-    size_t f = c->intermediate_size, half = c->head_dim / 2, i;
-    size_t wide = c->family == DECODER_GPT_OSS ? 2 * f : 0;
-    float *at = layers_rows(&model->net, count, 2 * d + 2 * q + 2 * kv + 2 * f + wide + 4 * half);
-    if (!at)
-        return 0;
+    size_t f = c->intermediate_size, half = c->head_dim / 2, wide = c->family == DECODER_GPT_OSS ? 2 * f : 0;
+    const layers_part parts[] = {{&r->x, d},        {&r->h, d},         {&r->q, q},         {&r->a, q},
+                                 {&r->k, kv},       {&r->v, kv},        {&r->f, f},         {&r->g, f},
+                                 {&r->w, wide},     {&r->cos[0], half}, {&r->sin[0], half}, {&r->cos[1], half},
+                                 {&r->sin[1], half}};
     r->count = count;
-    r->x = at, at += count * d;
-    r->h = at, at += count * d;
-    r->q = at, at += count * q;
-    r->a = at, at += count * q;
-    r->k = at, at += count * kv;
-    r->v = at, at += count * kv;
-    r->f = at, at += count * f;
-    r->g = at, at += count * f;
-    r->w = at, at += count * wide;
-    for (i = 0; i < 2; i++) {
-        r->cos[i] = attn_mat_of(at, ATTN_F32, count, half), at += count * half;
-        r->sin[i] = attn_mat_of(at, ATTN_F32, count, half), at += count * half;
-    }
-    return 1;
+    return layers_parts(&model->net, count, parts, sizeof parts / sizeof *parts);
 }
 
 /* Cosines and sines of the angles of rows from position `first` of a text of which `length` tokens are known: in float,
@@ -894,14 +848,13 @@ static void set_rotation(decoder *model, rows *r, int which, size_t first, size_
 {
     decoder_rope *rope = &model->ropes[which];
     size_t half = model->config.head_dim / 2, i, d;
-    float *cosines = (float *)r->cos[which].data, *sines = (float *)r->sin[which].data;
     if (rope->how.kind == ATTN_ROPE_NTK)
         layers_check(&model->net, set_frequencies(model, rope, length), "attn_rope_frequencies");
     for (d = 0; d < half; d++)
         for (i = 0; i < r->count; i++) {
             float angle = (float)(first + i) * (float)rope->frequencies[d];
-            cosines[i * half + d] = (float)cos((double)angle) * (float)rope->scale;
-            sines[i * half + d] = (float)sin((double)angle) * (float)rope->scale;
+            r->cos[which][i * half + d] = (float)cos((double)angle) * (float)rope->scale;
+            r->sin[which][i * half + d] = (float)sin((double)angle) * (float)rope->scale;
         }
 }
 
@@ -909,10 +862,11 @@ static void set_rotation(decoder *model, rows *r, int which, size_t first, size_
 static void rotate(decoder *model, const rows *r, int which, float *x, size_t n, size_t heads)
 {
     attn_tensor rotated = attn_blhd(x, ATTN_F32, 1, n, heads, model->config.head_dim);
+    size_t half = model->config.head_dim / 2, first = (r->count - n) * half;
     attn_rope_opts opts;
     memset(&opts, 0, sizeof opts);
-    opts.cos = attn_mat_rows(r->cos[which], r->count - n, n);
-    opts.sin = attn_mat_rows(r->sin[which], r->count - n, n);
+    opts.cos = attn_mat_of(r->cos[which] + first, ATTN_F32, n, half);
+    opts.sin = attn_mat_of(r->sin[which] + first, ATTN_F32, n, half);
     layers_check(&model->net, attn_rope(rotated, rotated, &opts), "attn_rope");
 }
 
@@ -932,19 +886,19 @@ static void norm(decoder *model, float *h, const float *x, size_t n, const float
 }
 
 /* out = x w^T + bias. */
-static void project(decoder *model, float *out, const float *x, size_t n, attn_mat w, const float *bias)
+static void project(decoder *model, float *out, const float *x, size_t n, checkpoint_linear m)
 {
-    layers_project(&model->net, out, x, n, w, 1);
-    layers_add_bias(&model->net, out, n, w.rows, bias);
+    layers_project(&model->net, out, x, n, m.w, 1);
+    layers_add_bias(&model->net, out, n, m.w.rows, m.bias);
 }
 
 /* Queries or keys of n rows, the last of the chunk: projected, normed, rotated. */
-static void project_heads(decoder *model, const rows *r, const decoder_block *b, float *out, size_t n, attn_mat w,
-                          const float *bias, const float *weight)
+static void project_heads(decoder *model, const rows *r, const decoder_block *b, float *out, size_t n,
+                          checkpoint_linear m, const float *weight)
 {
     const decoder_config *c = &model->config;
-    size_t D = c->head_dim, heads = w.rows / D;
-    project(model, out, r->h + (r->count - n) * c->hidden_size, n, w, bias);
+    size_t D = c->head_dim, heads = m.w.rows / D;
+    project(model, out, r->h + (r->count - n) * c->hidden_size, n, m);
     if (weight)
         layers_rms_norm(&model->net, out, out, n * heads, D, D, weight, model->gemma ? 1 : 0, c->rms_norm_eps);
     if (!model->net.failed && b->rope != NONE)
@@ -959,10 +913,10 @@ static void attend(decoder *model, rows *r, const decoder_block *b, attn_kv_cach
     float *x = r->x + (r->count - n) * c->hidden_size;
     attn_opts opts;
     norm(model, r->h, r->x, r->count, b->norm);
-    project_heads(model, r, b, r->k, r->count, b->k, b->k_bias, b->k_norm);
-    project(model, r->v, r->h, r->count, b->v, b->v_bias);
+    project_heads(model, r, b, r->k, r->count, b->k, b->k_norm);
+    project(model, r->v, r->h, r->count, b->v);
     if (n > 0)
-        project_heads(model, r, b, r->q, n, b->q, b->q_bias, b->q_norm);
+        project_heads(model, r, b, r->q, n, b->q, b->q_norm);
     if (model->net.failed)
         return;
     layers_check(&model->net,
@@ -981,7 +935,7 @@ static void attend(decoder *model, rows *r, const decoder_block *b, attn_kv_cach
     opts.sinks = b->sinks;
     layers_attend(&model->net, attn_blhd(r->a, ATTN_F32, 1, n, H, D), attn_blhd(r->q, ATTN_F32, 1, n, H, D), cache,
                   &opts);
-    project(model, r->h, r->a, n, b->o, b->o_bias);
+    project(model, r->h, r->a, n, b->o);
     add(model, x, r->h, n, b->out_norm);
 }
 
@@ -1006,28 +960,26 @@ static void feed_forward(decoder *model, rows *r, const decoder_block *b, size_t
     float *x = r->x + (r->count - n) * c->hidden_size;
     norm(model, r->h, x, n, b->ff_norm);
     if (c->family == DECODER_GPT_OSS) {
-        project(model, r->w, r->h, n, b->gate, b->gate_bias);
+        project(model, r->w, r->h, n, b->gate);
         if (!model->net.failed)
             part_gates(r->w, r->f, r->g, n * c->intermediate_size);
     } else {
-        project(model, r->f, r->h, n, b->gate, b->gate_bias);
-        project(model, r->g, r->h, n, b->up, b->up_bias);
+        project(model, r->f, r->h, n, b->gate);
+        project(model, r->g, r->h, n, b->up);
     }
     layers_gate(&model->net, r->f, r->g, n, c->intermediate_size, c->activation);
-    project(model, r->h, r->f, n, b->down, b->down_bias);
+    project(model, r->h, r->f, n, b->down);
     add(model, x, r->h, n, b->ff_out_norm);
 }
 
 /* The embeddings of tokens, Gemma's times sqrt(hidden_size). */
 static void embed(decoder *model, float *x, const int32_t *tokens, size_t n)
 {
-    size_t d = model->config.hidden_size, i, j;
+    size_t d = model->config.hidden_size, i;
     float factor = (float)sqrt((double)d);
-    for (i = 0; i < n; i++, x += d) {
-        attn_mat_copy(attn_mat_of(x, ATTN_F32, 1, d), attn_mat_rows(model->embedding, (size_t)tokens[i], 1));
-        for (j = 0; model->gemma && j < d; j++)
-            x[j] *= factor;
-    }
+    layers_embed(&model->net, x, model->embedding, tokens, n);
+    for (i = 0; model->gemma && i < n * d; i++)
+        x[i] *= factor;
 }
 
 /* Logits of the tokens after the last n of the chunk's. */
@@ -1069,16 +1021,11 @@ static const char *read_tokens(decoder *model, decoder_text *text, const int32_t
                                int all)
 {
     size_t vocabulary = model->config.vocab_size, length, i, n, wanted;
-    if (count == 0 || count > text->capacity - text->length) {
-        snprintf(model->error, sizeof model->error, "%lu tokens, where there is room for 1 to %lu",
-                 (unsigned long)count, (unsigned long)(text->capacity - text->length));
-        return model->error;
-    }
-    for (i = 0; i < count; i++)
-        if (tokens[i] < 0 || (size_t)tokens[i] >= vocabulary) {
-            snprintf(model->error, sizeof model->error, "token %ld is not in the vocabulary", (long)tokens[i]);
-            return model->error;
-        }
+    if (count == 0 || count > text->capacity - text->length)
+        layers_fail(&model->net, "%lu tokens, where there is room for 1 to %lu", (unsigned long)count,
+                    (unsigned long)(text->capacity - text->length));
+    if (!layers_known(&model->net, tokens, count, vocabulary))
+        return layers_outcome(&model->net);
     length = text->length + count;
     for (i = 0; i < count && !model->net.failed; i += n) {
         n = count - i < CHUNK ? count - i : (size_t)CHUNK;
@@ -1090,7 +1037,7 @@ static const char *read_tokens(decoder *model, decoder_text *text, const int32_t
     for (i = 0; model->net.failed && i < model->config.num_hidden_layers; i++)
         if (text->caches[i].lens[0] > text->length)
             attn_kv_cache_truncate(&text->caches[i], 0, text->length);
-    return outcome(model);
+    return layers_outcome(&model->net);
 }
 
 const char *decoder_read(decoder *model, decoder_text *text, const int32_t *tokens, size_t count, float *logits)

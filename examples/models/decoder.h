@@ -75,7 +75,6 @@ typedef struct decoder_block decoder_block; /* a layer's weights: decoder.c */
 
 typedef struct decoder {
     decoder_config config;
-    layers net;               /* net.parallel: threads to use, zero after opening */
     attn_mat embedding, head; /* vocab_size x hidden_size; the same if tied */
 
     /* for decoder.c */
@@ -83,8 +82,9 @@ typedef struct decoder {
     decoder_block *blocks;
     struct decoder_rope *ropes; /* two */
     const float *norm;
-    int gemma;       /* 2 or 3 */
-    char error[512]; /* the last message */
+    int gemma; /* 2 or 3 */
+
+    layers net; /* net.parallel: threads to use, zero after opening; net.error: the last message */
 } decoder;
 
 /* A text that is being read or written: keys and values of its tokens in each layer. A layer with a window of W tokens
@@ -95,13 +95,13 @@ typedef struct decoder_text {
 } decoder_text;
 
 /* Opens config.json, generation_config.json if it is there, and the weights. Returns NULL or a message that lives in
-   model->error; there is nothing to close then. */
+   the model; there is nothing to close then. */
 const char *decoder_open(decoder *model, const char *directory, const checkpoint_opts *opts);
 void decoder_close(decoder *model);
 
 /* Begins a text without tokens; cache: ATTN_F32, ATTN_F16, ATTN_BF16 or ATTN_I8. decoder_end gives back what it holds,
    after an error too; NULL-safe, and fine for {0}. As all functions below these return NULL, or a message that lives in
-   model->error; one call at a time for each model. */
+   the model; one call at a time for each model. */
 const char *decoder_begin(decoder *model, decoder_text *text, size_t capacity, attn_dtype cache);
 void decoder_end(decoder *model, decoder_text *text);
 

@@ -3,6 +3,7 @@
 #include "layers.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +18,22 @@ void layers_free(layers *net)
     net->work_size = net->scratch_size = 0;
 }
 
-int layers_fail(layers *net, const char *message)
+int layers_fail(layers *net, const char *format, ...)
 {
+    va_list arguments;
+    va_start(arguments, format);
     if (!net->failed)
-        snprintf(net->error, sizeof net->error, "%s", message);
+        vsnprintf(net->error, sizeof net->error, format, arguments);
+    va_end(arguments);
     net->failed = 1;
     return 0;
+}
+
+const char *layers_outcome(layers *net)
+{
+    const char *error = net->failed ? net->error : NULL;
+    net->failed = 0;
+    return error;
 }
 
 int layers_check(layers *net, attn_status status, const char *name)
@@ -34,11 +45,9 @@ int layers_check(layers *net, attn_status status, const char *name)
         return !net->failed;
     if (status == ATTN_ERR_NOMEM)
         return layers_fail(net, "no memory");
-    snprintf(net->error, sizeof net->error, "%s: %s%s%s%s%s", name, fault.argument ? fault.argument : "",
-             fault.other ? ", " : "", fault.other ? fault.other : "", fault.argument ? ": " : "",
-             fault.text[0] ? fault.text : attn_status_string(status));
-    net->failed = 1;
-    return 0;
+    return layers_fail(net, "%s: %s%s%s%s%s", name, fault.argument ? fault.argument : "", fault.other ? ", " : "",
+                       fault.other ? fault.other : "", fault.argument ? ": " : "",
+                       fault.text[0] ? fault.text : attn_status_string(status));
 }
 
 /* At least `bytes` bytes at *memory; what was there is lost. */
@@ -50,6 +59,14 @@ static int grow(layers *net, char **memory, size_t *size, size_t bytes)
     *memory = (char *)malloc(bytes);
     *size = *memory ? bytes : 0;
     return *memory ? 1 : layers_fail(net, "no memory");
+}
+
+void *layers_memory(size_t a, size_t b, size_t c, size_t size)
+{
+    if ((b && a > (size_t)PTRDIFF_MAX / b) || (c && a * b > (size_t)PTRDIFF_MAX / c) ||
+        a * b * c > (size_t)PTRDIFF_MAX / size - 1)
+        return NULL;
+    return malloc((a * b * c + 1) * size);
 }
 
 enum { LINE = 64 }; /* bytes of a line of the caches, and of the widest vectors: rows begin with one */
@@ -65,6 +82,18 @@ float *layers_rows(layers *net, size_t count, size_t width)
     if (!grow(net, &net->work, &net->work_size, count * width * sizeof(float) + LINE))
         return NULL;
     return (float *)(void *)(net->work + (LINE - (uintptr_t)net->work % LINE) % LINE);
+}
+
+int layers_parts(layers *net, size_t count, const layers_part *parts, size_t n)
+{
+    size_t width = 0, i;
+    float *at;
+    for (i = 0; i < n; i++)
+        width = parts[i].width < SIZE_MAX - width ? width + parts[i].width : SIZE_MAX;
+    at = layers_rows(net, count, width);
+    for (i = 0; at && i < n; at += count * parts[i++].width)
+        *parts[i].rows = at;
+    return at != NULL;
 }
 
 /* ==== Products and attention ===================================================================================== */
@@ -91,33 +120,27 @@ static size_t width_of(const layers *net)
     return width < TASKS ? width : (size_t)TASKS;
 }
 
-static attn_ctx context_of_product(layers *net)
+static void product(layers *net, float *out, const float *x, size_t n, attn_mat w, double factor, int add)
 {
-    if (!net->failed)
-        grow(net, &net->scratch, &net->scratch_size, width_of(net) * SCRATCH);
-    return context(net);
+    attn_mat y = attn_mat_of(out, ATTN_F32, n, w.rows), in = attn_mat_of(x, ATTN_F32, n, w.cols), t = attn_mat_t(w);
+    attn_ctx ctx;
+    if (net->failed || n == 0 || !grow(net, &net->scratch, &net->scratch_size, width_of(net) * SCRATCH))
+        return;
+    ctx = context(net);
+    if (add)
+        layers_check(net, attn_matmul_add(y, in, t, factor, &ctx), "attn_matmul_add");
+    else
+        layers_check(net, attn_matmul_ctx(y, in, t, factor, &ctx), "attn_matmul_ctx");
 }
 
 void layers_project(layers *net, float *out, const float *x, size_t n, attn_mat w, double factor)
 {
-    attn_ctx ctx = context_of_product(net);
-    if (net->failed || n == 0)
-        return;
-    layers_check(net,
-                 attn_matmul_ctx(attn_mat_of(out, ATTN_F32, n, w.rows), attn_mat_of(x, ATTN_F32, n, w.cols),
-                                 attn_mat_t(w), factor, &ctx),
-                 "attn_matmul_ctx");
+    product(net, out, x, n, w, factor, 0);
 }
 
 void layers_project_add(layers *net, float *out, const float *x, size_t n, attn_mat w, double factor)
 {
-    attn_ctx ctx = context_of_product(net);
-    if (net->failed || n == 0)
-        return;
-    layers_check(net,
-                 attn_matmul_add(attn_mat_of(out, ATTN_F32, n, w.rows), attn_mat_of(x, ATTN_F32, n, w.cols),
-                                 attn_mat_t(w), factor, &ctx),
-                 "attn_matmul_add");
+    product(net, out, x, n, w, factor, 1);
 }
 
 void layers_sdpa(layers *net, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts)
@@ -144,6 +167,25 @@ void layers_attend(layers *net, attn_tensor out, attn_tensor q, const attn_kv_ca
     layers_check(net, attn_kv_cache_attend(out, q, cache, opts, &ctx), "attn_kv_cache_attend");
 }
 
+/* ==== Embeddings ================================================================================================= */
+
+int layers_known(layers *net, const int32_t *ids, size_t n, size_t count)
+{
+    size_t i;
+    for (i = 0; !net->failed && i < n; i++)
+        if (ids[i] < 0 || (size_t)ids[i] >= count)
+            layers_fail(net, "token %ld is not in the vocabulary", (long)ids[i]);
+    return !net->failed;
+}
+
+void layers_embed(layers *net, float *x, attn_mat table, const int32_t *ids, size_t n)
+{
+    size_t i;
+    if (layers_known(net, ids, n, table.rows))
+        for (i = 0; i < n; i++, x += table.cols)
+            attn_mat_copy(attn_mat_of(x, ATTN_F32, 1, table.cols), attn_mat_rows(table, (size_t)ids[i], 1));
+}
+
 /* ==== Kernels ====================================================================================================
 
    What goes row by row, as loops that gcc and clang make vectors of: no branches in them, no functions but those below.
@@ -168,7 +210,7 @@ void layers_attend(layers *net, attn_tensor out, attn_tensor q, const attn_kv_ca
 #define LANES
 #endif
 
-typedef enum kernel { NORM, ADD_NORM, RMS_NORM, ADD, ADD_BIAS, GELU, GATE } kernel;
+typedef enum kernel { NORM, ADD_NORM, RMS_NORM, ADD, GELU, GATE } kernel;
 
 /* Rows to work on, and how. What a kernel has no use for is zero. */
 typedef struct job {
@@ -311,23 +353,14 @@ INLINE void gelu_rows(const job *j, size_t first, size_t end, int fused)
     }
 }
 
+/* x += y; without y, bias to each row. */
 INLINE void add_rows(const job *j, size_t first, size_t end)
 {
-    size_t d = j->d, i;
+    size_t d = j->d, step = j->y ? d : 0, i;
     float *x = j->x + first * d;
-    const float *y = j->y + first * d;
-    for (; first < end; first++, x += d, y += d) {
+    const float *y = j->y ? j->y + first * d : j->bias;
+    for (; first < end; first++, x += d, y += step) {
         LANES for (i = 0; i < d; i++) x[i] += y[i];
-    }
-}
-
-INLINE void add_bias_rows(const job *j, size_t first, size_t end)
-{
-    size_t d = j->d, i;
-    const float *bias = j->bias;
-    float *x = j->x + first * d;
-    for (; first < end; first++, x += d) {
-        LANES for (i = 0; i < d; i++) x[i] += bias[i];
     }
 }
 
@@ -352,22 +385,14 @@ INLINE float sum_of_parts(float *parts)
     return (parts[0] + parts[2]) + (parts[1] + parts[3]);
 }
 
-INLINE float sum(const float *x, size_t d)
+/* A part and one more term: x, or the square of x - mean. */
+INLINE float with_term(float part, float x, int squared, float mean, int fused)
 {
-    float parts[PARTS];
-    size_t i, l;
-    for (l = 0; l < PARTS; l++)
-        parts[l] = 0;
-    for (i = 0; i + PARTS <= d; i += PARTS)
-        for (l = 0; l < PARTS; l++)
-            parts[l] += x[i + l];
-    for (l = 0; i + l < d; l++)
-        parts[l] += x[i + l];
-    return sum_of_parts(parts);
+    return squared ? madd(x - mean, x - mean, part, fused) : part + x;
 }
 
-/* The sum of (x - mean)^2. */
-INLINE float squares(const float *x, size_t d, float mean, int fused)
+/* The sum of x, or of (x - mean)^2. */
+INLINE float sum(const float *x, size_t d, int squared, float mean, int fused)
 {
     float parts[PARTS];
     size_t i, l;
@@ -375,9 +400,9 @@ INLINE float squares(const float *x, size_t d, float mean, int fused)
         parts[l] = 0;
     for (i = 0; i + PARTS <= d; i += PARTS)
         for (l = 0; l < PARTS; l++)
-            parts[l] = madd(x[i + l] - mean, x[i + l] - mean, parts[l], fused);
+            parts[l] = with_term(parts[l], x[i + l], squared, mean, fused);
     for (l = 0; i + l < d; l++)
-        parts[l] = madd(x[i + l] - mean, x[i + l] - mean, parts[l], fused);
+        parts[l] = with_term(parts[l], x[i + l], squared, mean, fused);
     return sum_of_parts(parts);
 }
 
@@ -403,9 +428,9 @@ INLINE void norm_together(const job *j, float *h, const float *x, size_t rows, i
     float mean[TOGETHER], factor[TOGETHER];
     size_t d = j->d, r, i;
     for (r = 0; r < rows; r++)
-        mean[r] = (float)((double)sum(x + r * d, d) / (double)d);
+        mean[r] = (float)((double)sum(x + r * d, d, 0, 0, fused) / (double)d);
     for (r = 0; r < rows; r++)
-        factor[r] = norm_factor(squares(x + r * d, d, mean[r], fused), d, j->epsilon);
+        factor[r] = norm_factor(sum(x + r * d, d, 1, mean[r], fused), d, j->epsilon);
     for (r = 0; r < rows; r++, x += d, h += d) {
         float m = mean[r], f = factor[r];
         if (bias) {
@@ -452,7 +477,7 @@ INLINE void rms_norm_rows(const job *j, size_t first, size_t end, int fused)
     for (; first < end; first += rows) {
         rows = rows_together(j, end - first);
         for (r = 0; r < rows; r++)
-            factor[r] = norm_factor(squares(x + r * stride, d, 0, fused), d, j->epsilon);
+            factor[r] = norm_factor(sum(x + r * stride, d, 1, 0, fused), d, j->epsilon);
         for (r = 0; r < rows; r++, x += stride, h += stride) {
             float f = factor[r];
             LANES for (i = 0; i < d; i++) h[i] = x[i] * f * (weight[i] + plus);
@@ -469,7 +494,6 @@ INLINE void rows_of_kernel(const job *j, size_t first, size_t end, int fused)
     case ADD_NORM: add_norm_rows(j, first, end, fused); break;
     case RMS_NORM: rms_norm_rows(j, first, end, fused); break;
     case ADD: add_rows(j, first, end); break;
-    case ADD_BIAS: add_bias_rows(j, first, end); break;
     case GELU: gelu_rows(j, first, end, fused); break;
     case GATE: gate_rows(j, first, end, fused); break;
     }
@@ -603,7 +627,7 @@ void layers_add(layers *net, float *x, const float *y, size_t n, size_t d)
 
 void layers_add_bias(layers *net, float *x, size_t n, size_t d, const float *bias)
 {
-    job j = rows_of(ADD_BIAS, x, NULL, n, d);
+    job j = rows_of(ADD, x, NULL, n, d);
     j.bias = bias;
     if (bias)
         run(net, &j);

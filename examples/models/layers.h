@@ -20,6 +20,7 @@
 #include "../../attn.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,7 +31,7 @@ typedef struct layers {
     attn_isa isa;           /* instruction set to use; zero: the best */
     int batch_invariant;    /* 1: the same bits for any number of rows; many rows take up to 2.5 times as long */
     int failed;
-    char error[256];
+    char error[512];
 
     /* for layers.c */
     char *work, *scratch; /* of layers_rows; and for attn.h */
@@ -44,12 +45,33 @@ void layers_free(layers *net);
 /* Notes what the attn.h function of this name came to. Returns whether all is well so far. */
 int layers_check(layers *net, attn_status status, const char *name);
 
-/* Makes this the error, unless there is one. Returns 0. */
-int layers_fail(layers *net, const char *message);
+/* Makes this the error, unless there is one: printf's format. Returns 0. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+int layers_fail(layers *net, const char *format, ...);
+
+/* How a call of a network ends: NULL, or the error, which lives in net->error; the next call begins without one. */
+const char *layers_outcome(layers *net);
 
 /* `count` rows of `width` floats, for numbers in between: the same memory at each call, what was there is lost. It
    begins at a multiple of 64 bytes. NULL after an error. */
 float *layers_rows(layers *net, size_t count, size_t width);
+
+/* The same memory in n parts, one behind the other, each of `count` rows of its own width. Returns whether it is there. */
+typedef struct layers_part {
+    float **rows; /* becomes where the part begins */
+    size_t width;
+} layers_part;
+int layers_parts(layers *net, size_t count, const layers_part *parts, size_t n);
+
+/* Memory for a b c elements, which the caller frees; NULL only where it cannot be had, not for no elements. */
+void *layers_memory(size_t a, size_t b, size_t c, size_t size);
+
+/* Whether n ids are from 0 to count - 1; the error names the first that is not. layers_embed checks them so, and sets
+   x to these rows of the table, n x table.cols. */
+int layers_known(layers *net, const int32_t *ids, size_t n, size_t count);
+void layers_embed(layers *net, float *x, attn_mat table, const int32_t *ids, size_t n);
 
 /* out = factor x w^T, or out += factor x w^T, for n rows: x n x w.cols, out n x w.rows, w outputs x inputs of any type. */
 void layers_project(layers *net, float *out, const float *x, size_t n, attn_mat w, double factor);

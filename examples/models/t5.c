@@ -2,37 +2,11 @@
 #include "t5.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PATH_SIZE = 4096 };
-
-/* ==== Messages and memory ======================================================================================== */
-
-static const char *fail(t5 *model, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(model->error, sizeof model->error, format, arguments);
-    va_end(arguments);
-    return model->error;
-}
-
-static const char *no_memory(t5 *model)
-{
-    return fail(model, "no memory");
-}
-
-/* *bytes = a b size, or 0 where that is too much. */
-static int multiply(size_t *bytes, size_t a, size_t b, size_t size)
-{
-    if ((b && a > (size_t)PTRDIFF_MAX / b) || (a * b > (size_t)PTRDIFF_MAX / size))
-        return 0;
-    *bytes = a * b * size;
-    return 1;
-}
 
 /* ==== config.json ================================================================================================ */
 
@@ -62,7 +36,8 @@ static void read_numbers(checkpoint *files, t5_config *c)
     c->start_id = (int32_t)start;
     if (c->max_distance <= c->buckets / 2)
         checkpoint_fail_member(files, config, "relative_attention_max_distance", "is not above half of the buckets");
-    if (!multiply(&c->inner, c->num_heads, c->d_kv, 1) || c->inner > INT32_MAX)
+    c->inner = c->num_heads * c->d_kv;
+    if ((uint64_t)c->num_heads * c->d_kv > INT32_MAX)
         checkpoint_fail_member(files, config, "num_heads", "times d_kv is too large");
 }
 
@@ -173,64 +148,60 @@ static void read_weights(t5 *model)
 
 /* The pieces are those of the embeddings, but for sentinels and some that fill up the last ones; and the end of a text
    is what config.json says: a file that is cut short or another's would give wrong words without a message. */
-static const char *read_vocabulary(t5 *model, const char *path)
+static void read_vocabulary(t5 *model, const char *path)
 {
     const t5_config *c = &model->config;
     sentencepiece *v = &model->vocabulary;
-    size_t others;
+    checkpoint *files = &model->files;
+    size_t count, others;
     const char *error = sentencepiece_open(v, path);
-    if (error)
-        return checkpoint_fail(&model->files, "%s", error);
-    if ((size_t)v->count > c->vocab_size)
-        return checkpoint_fail(&model->files, "%s: %ld pieces, more than the vocab_size of config.json", path,
-                               (long)v->count);
-    others = c->vocab_size - (size_t)v->count;
+    if (error) {
+        checkpoint_fail(files, "%s", error);
+        return;
+    }
+    count = (size_t)v->count;
+    others = count < c->vocab_size ? c->vocab_size - count : 0;
+    if (count > c->vocab_size)
+        checkpoint_fail(files, "%s: %ld pieces, more than the vocab_size of config.json", path, (long)v->count);
     if (sentencepiece_id(v, "<extra_id_0>", 12) == v->unk_id) {
         v->extra_ids = others < 100 ? (int32_t)others : 100;
         others -= (size_t)v->extra_ids;
     }
     if (others > 64 && others > c->vocab_size / 64)
-        return checkpoint_fail(&model->files, "%s: %ld pieces, too few for the vocab_size of config.json, %lu", path,
-                               (long)v->count, (unsigned long)c->vocab_size);
+        checkpoint_fail(files, "%s: %ld pieces, too few for the vocab_size of config.json, %lu", path, (long)v->count,
+                        (unsigned long)c->vocab_size);
     if (v->eos_id != c->eos_id)
-        return checkpoint_fail(&model->files, "%s: texts end with piece %ld, not %ld as config.json has it", path,
-                               (long)v->eos_id, (long)c->eos_id);
-    return NULL;
+        checkpoint_fail(files, "%s: texts end with piece %ld, not %ld as config.json has it", path, (long)v->eos_id,
+                        (long)c->eos_id);
 }
 
-const char *t5_open(t5 *model, const char *directory, void (*progress)(void *user, double part), void *user)
+const char *t5_open(t5 *model, const char *directory, const checkpoint_opts *opts)
 {
     char path[PATH_SIZE];
-    checkpoint_opts opts;
-    const char *error = NULL;
     memset(model, 0, sizeof *model);
-    opts.progress = progress;
-    opts.user = user;
     if (!checkpoint_open(&model->files, directory)) {
         read_config(&model->files, &model->config);
-        checkpoint_weights(&model->files, &opts);
+        checkpoint_weights(&model->files, opts);
         snprintf(path, sizeof path, "%s/spiece.model", directory);
-        error = model->files.failed ? NULL : read_vocabulary(model, path);
-        if (!error)
+        if (!model->files.failed)
+            read_vocabulary(model, path);
+        if (!model->files.failed)
             read_weights(model);
     }
-    if (model->files.failed)
-        error = fail(model, "%s", model->files.error);
-    if (error)
-        t5_close(model);
-    return error;
+    if (!model->files.failed)
+        return NULL;
+    layers_fail(&model->net, "%s", model->files.error);
+    t5_close(model);
+    return layers_outcome(&model->net);
 }
 
 void t5_close(t5 *model)
 {
-    char error[sizeof model->error];
-    memcpy(error, model->error, sizeof error);
     layers_free(&model->net);
     attn_mat_free(&model->distances);
     sentencepiece_close(&model->vocabulary);
     checkpoint_close(&model->files);
-    memset(model, 0, sizeof *model);
-    memcpy(model->error, error, sizeof error); /* t5_open's message outlives the model */
+    memset(model, 0, offsetof(t5, net)); /* the message stays */
 }
 
 /* ==== The network ================================================================================================ */
@@ -244,37 +215,14 @@ typedef struct rows {
     float *f, *g;         /* d_ff */
 } rows;
 
-static void begin_rows(t5 *model, rows *r, size_t count)
+static int begin_rows(t5 *model, rows *r, size_t count)
 {
-    const t5_config *c = &model->config;
-    float *at = layers_rows(&model->net, count, 2 * c->d_model + 4 * c->inner + 2 * c->d_ff);
+    size_t d = model->config.d_model, inner = model->config.inner, d_ff = model->config.d_ff;
+    const layers_part parts[] = {{&r->x, d},     {&r->h, d},     {&r->q, inner}, {&r->k, inner},
+                                 {&r->v, inner}, {&r->a, inner}, {&r->f, d_ff},  {&r->g, d_ff}};
     memset(r, 0, sizeof *r);
-    if (!at)
-        return;
     r->count = count;
-    r->x = at, at += count * c->d_model;
-    r->h = at, at += count * c->d_model;
-    r->q = at, at += count * c->inner;
-    r->k = at, at += count * c->inner;
-    r->v = at, at += count * c->inner;
-    r->a = at, at += count * c->inner;
-    r->f = at, at += count * c->d_ff;
-    r->g = at;
-}
-
-/* What the network came to: the first error, if there was one, becomes the model's. The next call begins anew. */
-static const char *outcome(t5 *model)
-{
-    if (!model->net.failed)
-        return NULL;
-    model->net.failed = 0;
-    return fail(model, "%s", model->net.error);
-}
-
-const char *t5_check(t5 *model, attn_status status, const char *name)
-{
-    layers_check(&model->net, status, name);
-    return outcome(model);
+    return layers_parts(&model->net, count, parts, sizeof parts / sizeof *parts);
 }
 
 /* h = norm(x). No mean is taken off.                                               Zhang 2019, arXiv 1910.07467 */
@@ -306,20 +254,6 @@ static void project_self(t5 *model, rows *r, const t5_block *b)
     layers_project(&model->net, r->v, r->h, r->count, b->self.v, 1);
 }
 
-static void embed(t5 *model, float *x, const int32_t *ids, size_t n)
-{
-    size_t d = model->config.d_model, i;
-    char message[64];
-    for (i = 0; !model->net.failed && i < n; i++) {
-        if (ids[i] < 0 || (size_t)ids[i] >= model->config.vocab_size) {
-            snprintf(message, sizeof message, "token %ld is not in the vocabulary", (long)ids[i]);
-            layers_fail(&model->net, message);
-            return;
-        }
-        attn_mat_copy(attn_mat_of(x + i * d, ATTN_F32, 1, d), attn_mat_rows(model->embedding, (size_t)ids[i], 1));
-    }
-}
-
 /* *out becomes the biases of `table` for distances `first` to first + count - 1, heads x count; or stays as it was. */
 static void spread_bias(t5 *model, attn_mat *out, attn_mat table, int bidirectional, ptrdiff_t first, size_t count)
 {
@@ -342,17 +276,16 @@ static void spread_bias(t5 *model, attn_mat *out, attn_mat table, int bidirectio
 static attn_tensor begin_watch(t5 *model, t5_part part, size_t B, size_t Lq, size_t Lk)
 {
     attn_tensor weights;
-    size_t count, bytes, H = model->config.num_heads;
+    size_t H = model->config.num_heads;
     void *data;
     memset(&weights, 0, sizeof weights);
     if (!model->watch.look || model->net.failed || (model->watch.cross_alone && part != T5_CROSS))
         return weights;
-    if (!multiply(&count, B, H, 1) || !multiply(&count, count, Lq, 1) || !multiply(&bytes, count, Lk, sizeof(float)) ||
-        !(data = malloc(bytes))) {
-        layers_fail(&model->net, "no memory");
-        return weights;
-    }
-    return attn_bhld(data, ATTN_F32, B, H, Lq, Lk);
+    data = layers_memory(B * H, Lq, Lk, sizeof(float));
+    if (data)
+        return attn_bhld(data, ATTN_F32, B, H, Lq, Lk);
+    layers_fail(&model->net, "no memory");
+    return weights;
 }
 
 /* Shows them, and gives the memory back. */
@@ -389,14 +322,13 @@ const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t
     opts.scale = 1;
     opts.q_lens = opts.kv_lens = lens;
     if (B > SIZE_MAX / (L + 1) || L > (size_t)PTRDIFF_MAX / 4)
-        return no_memory(model);
-    begin_rows(model, &r, B * L);
-    if (model->net.failed)
-        return outcome(model);
+        return "no memory";
+    if (!begin_rows(model, &r, B * L))
+        return layers_outcome(&model->net);
     memset(states, 0, B * L * c->d_model * sizeof *states);
     r.x = states;
     for (b = 0; b < B; b++)
-        embed(model, states + b * L * c->d_model, ids + b * L, lens[b]);
+        layers_embed(&model->net, states + b * L * c->d_model, model->embedding, ids + b * L, lens[b]);
     spread_bias(model, &bias, model->encoder.bias, 1, 1 - (ptrdiff_t)L, 2 * L - 1);
     opts.bias = attn_relative(bias, L, L);
     for (i = 0; i < model->encoder.count; i++)
@@ -405,7 +337,7 @@ const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t
     norm(model, states, states, B * L, model->encoder.norm);
     for (b = 0; !model->net.failed && b < B; b++)
         memset(states + (b * L + lens[b]) * c->d_model, 0, (L - lens[b]) * c->d_model * sizeof *states);
-    return outcome(model);
+    return layers_outcome(&model->net);
 }
 
 /* -- decoding -- */
@@ -421,7 +353,7 @@ const char *t5_begin(t5 *model, t5_text *text, const float *states, size_t sourc
     text->cross = (attn_kv_cache *)calloc(blocks, sizeof *text->cross);
     text->self = (attn_kv_cache *)calloc(blocks, sizeof *text->self);
     if (!text->cross || !text->self)
-        return no_memory(model);
+        return "no memory";
     begin_rows(model, &r, source);
     for (i = 0; !net->failed && i < blocks; i++) {
         const t5_attention *cross = &model->decoder.blocks[i].cross;
@@ -435,7 +367,7 @@ const char *t5_begin(t5 *model, t5_text *text, const float *states, size_t sourc
                                               attn_blhd(r.v, ATTN_F32, 1, source, H, D), NULL),
                          "attn_kv_cache_append");
     }
-    return outcome(model);
+    return layers_outcome(&model->net);
 }
 
 void t5_end(t5 *model, t5_text *text)
@@ -460,7 +392,8 @@ const char *t5_reorder(t5 *model, t5_text *text, const size_t *from)
     size_t i;
     for (i = 0; status == ATTN_OK && text->length > 0 && i < model->decoder.count; i++)
         status = attn_kv_cache_reorder(&text->self[i], from);
-    return t5_check(model, status, "attn_kv_cache_reorder");
+    layers_check(&model->net, status, "attn_kv_cache_reorder");
+    return layers_outcome(&model->net);
 }
 
 /* Room for `len` more tokens in every cache: a larger one takes over what the old one has. */
@@ -578,15 +511,14 @@ const char *t5_decode(t5 *model, t5_text *const *texts, size_t count, const int3
         grow_caches(model, texts[t], len);
         grow_distances(model, texts[t]->length + len);
     }
-    begin_rows(model, &r, n);
-    if (model->net.failed)
-        return outcome(model);
-    embed(model, r.x, tokens, n);
+    if (!begin_rows(model, &r, n))
+        return layers_outcome(&model->net);
+    layers_embed(&model->net, r.x, model->embedding, tokens, n);
     for (i = 0; i < model->decoder.count; i++)
         decode_block(model, &r, i, texts, count, len);
     norm(model, r.h, r.x, n, model->decoder.norm);
     layers_project(&model->net, logits, r.h, n, model->head, c->tied ? 1 / sqrt((double)c->d_model) : 1);
     for (t = 0; !model->net.failed && t < count; t++)
         texts[t]->length += len;
-    return outcome(model);
+    return layers_outcome(&model->net);
 }

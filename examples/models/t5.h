@@ -3,7 +3,7 @@
    sentencepiece.c.
 
        t5 model;
-       const char *error = t5_open(&model, "t5-small", NULL, NULL);
+       const char *error = t5_open(&model, "t5-small", NULL);
        if (error) {
            fprintf(stderr, "%s\n", error); // names the file, the tensor or the member, and the cause
            return 1;
@@ -85,13 +85,13 @@ typedef struct t5 {
     sentencepiece vocabulary; /* with its sentinels: 100, or as many as there are embeddings for */
     attn_mat embedding, head; /* vocab_size x d_model; the same if tied */
     t5_stack encoder, decoder;
-    layers net;     /* net.parallel: threads to use, zero after opening */
     t5_watch watch; /* zero after opening */
 
     /* for t5.c */
     checkpoint files;
     attn_mat distances; /* heads x (2 reach - 1): the decoder's bias by distance */
-    char error[512];    /* the last message, translate.c's too */
+
+    layers net; /* net.parallel: threads to use, zero after opening; net.error: the last message */
 } t5;
 
 /* Hypotheses of one text that grow side by side: what the decoder keeps of them. */
@@ -101,25 +101,21 @@ typedef struct t5_text {
     attn_kv_cache *self;          /* and of the hypotheses' own tokens: `beams` items */
 } t5_text;
 
-/* Opens the three files of a directory; progress, unless NULL, is told the part that has been read, 0 to 1. Returns NULL
-   or a message "PATH: ..." that lives in model->error; there is nothing to close then. */
-const char *t5_open(t5 *model, const char *directory, void (*progress)(void *user, double part), void *user);
+/* Opens the three files of a directory; opts may be NULL. Returns NULL or a message "PATH: ..." that lives in the model;
+   there is nothing to close then. */
+const char *t5_open(t5 *model, const char *directory, const checkpoint_opts *opts);
 void t5_close(t5 *model);
 
 /* The encoder: states[b][i][d_model] of B texts of lens[b] tokens, 1 to L, ids[b][i]; rows past a length become
    zeros, whatever their ids. With model->net.batch_invariant a text's states have the same bits alone and in any
    batch. One call at a time for each model, as for all functions below; each returns NULL, or a message that lives in
-   model->error, and then what it was to write is lost: a t5_text can only be ended. */
+   the model, and then what it was to write is lost: a t5_text can only be ended. */
 const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t *lens, size_t B, size_t L);
 
 /* Begins `beams` hypotheses of a text whose states are source x d_model, all of them without tokens. t5_end gives back
    what they hold, after an error too; NULL-safe, and fine for {0}. */
 const char *t5_begin(t5 *model, t5_text *text, const float *states, size_t source, size_t beams);
 void t5_end(t5 *model, t5_text *text);
-
-/* What the attn.h function of this name came to, given ctx.fault = &model->net.fault if it takes a ctx: NULL, or a message,
-   "name: argument: reason". */
-const char *t5_check(t5 *model, attn_status status, const char *name);
 
 /* Hypothesis b becomes what hypothesis from[b] was. */
 const char *t5_reorder(t5 *model, t5_text *text, const size_t *from);

@@ -28,11 +28,6 @@ void translate_free(translation *results, size_t count)
     }
 }
 
-static const char *no_memory(t5 *model)
-{
-    return strcpy(model->error, "no memory");
-}
-
 /* ==== Text and tokens ============================================================================================ */
 
 /* The tokens of prefix and text, and eos. */
@@ -43,7 +38,7 @@ static const char *tokenize(t5 *model, const translate_opts *opts, const transla
     char *whole;
     const char *error;
     if (text->size > (size_t)PTRDIFF_MAX - prefix || !(whole = (char *)malloc(prefix + text->size + 1)))
-        return no_memory(model);
+        return "no memory";
     if (prefix > 0)
         memcpy(whole, opts->prefix, prefix);
     if (text->size > 0)
@@ -51,7 +46,7 @@ static const char *tokenize(t5 *model, const translate_opts *opts, const transla
     error = sentencepiece_encode(&model->vocabulary, whole, prefix + text->size, &tokens);
     free(whole);
     if (error)
-        return no_memory(model);
+        return "no memory";
     if (tokens.count >= opts->max_source) {
         snprintf(result->error, sizeof result->error, "more than %lu tokens", (unsigned long)opts->max_source);
     } else if ((result->source = (int32_t *)malloc((tokens.count + 1) * sizeof *result->source))) {
@@ -60,7 +55,7 @@ static const char *tokenize(t5 *model, const translate_opts *opts, const transla
         result->source[tokens.count] = model->config.eos_id;
         result->source_count = tokens.count + 1;
     } else {
-        error = no_memory(model);
+        error = "no memory";
     }
     sentencepiece_tokens_free(&tokens);
     return error;
@@ -74,7 +69,7 @@ static const char *spell(t5 *model, translation *result)
     size_t count = 0, i;
     const char *error;
     if (!spelt)
-        return no_memory(model);
+        return "no memory";
     for (i = 0; i < result->count; i++) {
         int32_t id = result->ids[i];
         if (id < v->count && id != v->unk_id && id != model->config.pad_id && id != model->config.eos_id)
@@ -83,7 +78,7 @@ static const char *spell(t5 *model, translation *result)
     error = sentencepiece_decode(v, spelt, count, &result->text, &result->size);
     free(spelt);
     if (error)
-        return no_memory(model);
+        return "no memory";
     while (result->size > 0 && result->text[result->size - 1] == ' ')
         result->text[--result->size] = 0;
     for (i = 0; result->text[i] == ' ';)
@@ -127,27 +122,17 @@ typedef struct batch {
     float *logits, *probabilities, *log_sums; /* [beams][vocab_size] for each open text; [beams] */
 } batch;
 
-/* count a b elements, or NULL. */
-static void *allocate(size_t count, size_t a, size_t b, size_t size)
-{
-    if ((a && count > (size_t)PTRDIFF_MAX / a) || (b && count * a > (size_t)PTRDIFF_MAX / b) ||
-        count * a * b > (size_t)PTRDIFF_MAX / size - 1)
-        return NULL;
-    return malloc((count * a * b + 1) * size);
-}
-
 static const char *begin_batch(batch *all)
 {
     size_t vocab_size = all->model->config.vocab_size;
-    all->open = (t5_text **)allocate(all->count, 1, 1, sizeof *all->open);
-    all->which = (size_t *)allocate(all->count, 1, 1, sizeof *all->which);
-    all->tokens = (int32_t *)allocate(all->count, all->beams, 1, sizeof *all->tokens);
-    all->logits = (float *)allocate(all->count, all->beams, vocab_size, sizeof *all->logits);
-    all->probabilities = (float *)allocate(all->count, all->beams, vocab_size, sizeof *all->probabilities);
-    all->log_sums = (float *)allocate(all->count, all->beams, 1, sizeof *all->log_sums);
-    return all->open && all->which && all->tokens && all->logits && all->probabilities && all->log_sums
-               ? NULL
-               : no_memory(all->model);
+    all->open = (t5_text **)layers_memory(all->count, 1, 1, sizeof *all->open);
+    all->which = (size_t *)layers_memory(all->count, 1, 1, sizeof *all->which);
+    all->tokens = (int32_t *)layers_memory(all->count, all->beams, 1, sizeof *all->tokens);
+    all->logits = (float *)layers_memory(all->count, all->beams, vocab_size, sizeof *all->logits);
+    all->probabilities = (float *)layers_memory(all->count, all->beams, vocab_size, sizeof *all->probabilities);
+    all->log_sums = (float *)layers_memory(all->count, all->beams, 1, sizeof *all->log_sums);
+    return all->open && all->which && all->tokens && all->logits && all->probabilities && all->log_sums ? NULL
+                                                                                                        : "no memory";
 }
 
 static void end_batch(batch *all)
@@ -171,11 +156,11 @@ static const char *encode(batch *all)
 {
     t5 *model = all->model;
     size_t d = model->config.d_model, i, n;
-    int32_t *ids = (int32_t *)allocate(all->count, all->longest, 1, sizeof *ids);
-    size_t *lens = (size_t *)allocate(all->count, 1, 1, sizeof *lens);
-    float *states = (float *)allocate(all->count, all->longest, d, sizeof *states);
+    int32_t *ids = (int32_t *)layers_memory(all->count, all->longest, 1, sizeof *ids);
+    size_t *lens = (size_t *)layers_memory(all->count, 1, 1, sizeof *lens);
+    float *states = (float *)layers_memory(all->count, all->longest, d, sizeof *states);
     beam_opts search = all->opts->search;
-    const char *error = ids && lens && states ? NULL : no_memory(model);
+    const char *error = ids && lens && states ? NULL : "no memory";
     search.start_id = model->config.start_id;
     search.eos_id = model->config.eos_id;
     for (i = 0; !error && i < all->count; i++) {
@@ -188,10 +173,8 @@ static const char *encode(batch *all)
         error = t5_encode(model, states, ids, lens, all->count, all->longest);
     for (i = 0; !error && i < all->count; i++) {
         journey *j = &all->journeys[i];
-        const char *cause = beam_begin(&j->search, &search, model->config.vocab_size);
-        if (cause)
-            error = strcpy(model->error, cause);
-        else
+        error = beam_begin(&j->search, &search, model->config.vocab_size);
+        if (!error)
             error = t5_begin(model, &j->text, states + i * all->longest * d, lens[i], all->beams);
     }
     free(ids);
@@ -206,13 +189,13 @@ static const char *sum_up(batch *all, size_t n)
     t5 *model = all->model;
     size_t size = model->config.vocab_size, r, i, top;
     attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST, 0, 0, 0};
-    attn_status status;
     ctx.parallel = model->net.parallel;
     ctx.fault = &model->net.fault;
-    status = attn_softmax_ctx(attn_mat_of(all->probabilities, ATTN_F32, n, size),
-                              attn_mat_of(all->logits, ATTN_F32, n, size), &ctx);
-    if (status != ATTN_OK)
-        return t5_check(model, status, "attn_softmax_ctx");
+    if (!layers_check(&model->net,
+                      attn_softmax_ctx(attn_mat_of(all->probabilities, ATTN_F32, n, size),
+                                       attn_mat_of(all->logits, ATTN_F32, n, size), &ctx),
+                      "attn_softmax_ctx"))
+        return layers_outcome(&model->net);
     for (r = 0; r < n; r++) {
         const float *row = all->logits + r * size;
         for (top = 0, i = 1; i < size; i++)
@@ -228,7 +211,7 @@ static const char *step(batch *all, size_t *open)
 {
     t5 *model = all->model;
     size_t i, n = 0;
-    const char *error, *cause;
+    const char *error;
     for (i = 0; i < all->count; i++) {
         journey *j = &all->journeys[i];
         if (j->search.done)
@@ -244,11 +227,9 @@ static const char *step(batch *all, size_t *open)
         return error;
     for (i = 0; !error && i < n; i++) {
         journey *j = &all->journeys[all->which[i]];
-        cause = beam_step(&j->search, all->logits + i * all->beams * model->config.vocab_size,
+        error = beam_step(&j->search, all->logits + i * all->beams * model->config.vocab_size,
                           all->log_sums + i * all->beams);
-        if (cause)
-            error = strcpy(model->error, cause);
-        else if (j->search.moved && !j->search.done)
+        if (!error && j->search.moved && !j->search.done)
             error = t5_reorder(model, &j->text, j->search.from);
         if (!error && all->opts->step)
             all->opts->step(all->opts->user, j->result, &j->search);
@@ -263,7 +244,7 @@ static const char *take(t5 *model, const journey *j)
     translation *result = j->result;
     result->ids = (int32_t *)malloc((best->count + 1) * sizeof *result->ids);
     if (!result->ids)
-        return no_memory(model);
+        return "no memory";
     memcpy(result->ids, best->ids, best->count * sizeof *best->ids);
     result->count = best->count;
     result->score = best->score;
@@ -311,7 +292,7 @@ const char *translate(t5 *model, const translate_opts *opts, const translate_tex
     all.beams = opts->search.beams;
     all.journeys = (journey *)calloc(count + 1, sizeof *all.journeys);
     if (!all.journeys)
-        return no_memory(model);
+        return "no memory";
     for (i = 0; !error && i < count; i++) {
         error = tokenize(model, opts, &texts[i], &results[i]);
         if (error || results[i].error[0])
@@ -329,11 +310,11 @@ const char *translate(t5 *model, const translate_opts *opts, const translate_tex
 const char *translate_again(t5 *model, const translation *result)
 {
     size_t d = model->config.d_model, vocab_size = model->config.vocab_size, n = result->count, i;
-    float *states = (float *)allocate(result->source_count, d, 1, sizeof *states);
-    float *logits = (float *)allocate(n, vocab_size, 1, sizeof *logits);
-    int32_t *tokens = (int32_t *)allocate(n, 1, 1, sizeof *tokens);
+    float *states = (float *)layers_memory(result->source_count, d, 1, sizeof *states);
+    float *logits = (float *)layers_memory(n, vocab_size, 1, sizeof *logits);
+    int32_t *tokens = (int32_t *)layers_memory(n, 1, 1, sizeof *tokens);
     t5_text text, *one = &text;
-    const char *error = states && logits && tokens ? NULL : no_memory(model);
+    const char *error = states && logits && tokens ? NULL : "no memory";
     memset(&text, 0, sizeof text);
     for (i = 0; !error && i < n; i++)
         tokens[i] = i > 0 ? result->ids[i - 1] : model->config.start_id;

@@ -322,7 +322,7 @@ EXPORT("page_attention") const float *page_attention(size_t part, size_t block)
 /* Opens the model in the directory "model". */
 EXPORT("page_open") int page_open(void)
 {
-    const char *error = t5_open(&translator, "model", NULL, NULL);
+    const char *error = t5_open(&translator, "model", NULL);
     snprintf(message, sizeof message, "%s", error ? error : "");
     translator.watch.look = keep;
     return error != NULL;

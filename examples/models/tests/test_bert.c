@@ -528,7 +528,7 @@ TEST(bert_hostile)
                 }
                 bert_close(&model);
             } else {
-                CHECK(strncmp(model.error, directory, strlen(directory)) == 0);
+                CHECK(strncmp(model.net.error, directory, strlen(directory)) == 0);
             }
             CHECK(test_memory_state.live == live);
             restore(of, file);

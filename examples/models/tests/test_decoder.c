@@ -415,7 +415,7 @@ TEST(decoder_calls)
         snprintf(cause, sizeof cause, "token %ld ", (long)none[i]);
         error = decoder_read(&model, &text, wrong, 2, got);
         test_case("%s: %s", cause, error ? error : "no error");
-        CHECK(error && strstr(error, cause) && error == model.error && text.length == 4);
+        CHECK(error && strstr(error, cause) && error == model.net.error && text.length == 4);
     }
     error = decoder_read_all(&model, &text, ids, 3, got);
     test_case("too many: %s", error ? error : "no error");
@@ -468,7 +468,7 @@ TEST(decoder_fails_midway)
     text.caches[1].k.dim++;
     const char *error = decoder_read(&model, &text, ids + N, AGAIN, got);
     test_case("%s", error ? error : "no error");
-    CHECK(error && strstr(error, "attn_kv_cache_append") && error == model.error);
+    CHECK(error && strstr(error, "attn_kv_cache_append") && error == model.net.error);
     text.caches[1].k.dim--;
     CHECK(text.length == N && text.caches[0].lens[0] == N && text.caches[1].lens[0] == N);
     CHECK(decoder_read(&model, &text, ids + N, AGAIN, got) == NULL);

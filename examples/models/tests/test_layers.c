@@ -465,6 +465,44 @@ TEST(layers_rows)
     CHECK(!layers_rows(&net, 2, SIZE_MAX / 2) && net.failed && test_memory_state.live == live);
 }
 
+/* Parts lie one behind the other and are of their widths; without an error a call has no outcome. */
+TEST(layers_in_parts)
+{
+    layers net = net_of(ATTN_ISA_BEST);
+    float *a, *b, *c;
+    const layers_part parts[] = {{&a, 3}, {&b, 0}, {&c, 5}}, wide[] = {{&a, SIZE_MAX}, {&b, SIZE_MAX}};
+    CHECK(layers_parts(&net, 7, parts, 3) && (uintptr_t)a % 64 == 0 && b == a + 21 && c == b);
+    memset(a, 0, (21 + 35) * sizeof *a);
+    CHECK(!layers_outcome(&net));
+    a = NULL;
+    CHECK(!layers_parts(&net, 7, wide, 2) && !a && net.failed);
+    CHECK(layers_outcome(&net) == net.error && !strcmp(net.error, "no memory") && !net.failed);
+    CHECK(!layers_memory(SIZE_MAX / 2, 3, 1, 1) && !layers_memory(3, SIZE_MAX / 2, 4, 1));
+    CHECK(!layers_memory(SIZE_MAX / 8, 1, 1, 4) && !layers_memory(1, 1, SIZE_MAX, 1));
+    layers_free(&net);
+    test_release();
+}
+
+/* Rows of a table by their ids; one that it does not have is an error, and nothing is written. */
+TEST(layers_embeddings)
+{
+    static const float table[3][2] = {{1, 2}, {3, 4}, {5, 6}};
+    static const int32_t ids[] = {2, 0, 2}, wrong[][2] = {{0, 3}, {-1, 0}};
+    layers net = net_of(ATTN_ISA_BEST);
+    attn_mat rows = attn_mat_of(table, ATTN_F32, 3, 2);
+    float x[6];
+    layers_embed(&net, x, rows, ids, 3);
+    CHECK(!layers_outcome(&net) && x[0] == 5 && x[1] == 6 && x[2] == 1 && x[3] == 2 && x[4] == 5 && x[5] == 6);
+    for (int i = 0; i < 2; i++) {
+        x[0] = 9;
+        layers_embed(&net, x, rows, wrong[i], 2);
+        CHECK(!layers_known(&net, ids, 3, 3)); /* after an error */
+        CHECK(x[0] == 9 && strstr(layers_outcome(&net), i ? "token -1 is not in the vocab" : "token 3 is not in the"));
+        CHECK(layers_known(&net, ids, 3, 3));
+    }
+    layers_free(&net);
+}
+
 /* Errors name the argument; the first one stays, and what comes after it writes nothing. */
 TEST(layers_errors)
 {
@@ -513,7 +551,7 @@ TEST(layers_errors)
     net = net_of(ATTN_ISA_BEST);
     CHECK(!layers_check(&net, ATTN_ERR_NOMEM, "attn_sdpa") && !strcmp(net.error, "no memory"));
     net = net_of(ATTN_ISA_BEST);
-    CHECK(!layers_fail(&net, "100 %s") && !strcmp(net.error, "100 %s"));
+    CHECK(!layers_fail(&net, "%s", "100 %s") && !strcmp(net.error, "100 %s"));
     test_release();
 }
 

@@ -247,7 +247,7 @@ static void check_saved(network *net, const char *directory)
     t5 model;
     double loss = 0;
     size_t i;
-    const char *error = t5_open(&model, directory, NULL, NULL);
+    const char *error = t5_open(&model, directory, NULL);
     test_case("%s", error ? error : directory);
     if (!CHECK(!error))
         return;
