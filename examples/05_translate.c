@@ -42,29 +42,27 @@ typedef struct program {
 
 /* ==== The command line =========================================================================================== */
 
-static void help(void)
-{
-    puts("usage: 05_translate [OPTION...] MODEL_DIR [TEXT...]\n"
-         "Translates each TEXT, or each line of the input, with the T5 model of a directory (config.json,\n"
-         "model.safetensors, spiece.model): a line of output for each, empty where the text is blank or fails.\n"
-         "  --from en --to LANG    from English to fr, de or ro (fr)\n"
-         "  --prefix TEXT          this before every text instead of \"translate English to French: \"\n"
-         "  --beams N              hypotheses to follow, 1 to 1024 (4)\n"
-         "  --greedy               one\n"
-         "  --max-length N         one more than the most tokens of a translation, 2 to 1000000 (300)\n"
-         "  --length-penalty X     a score is the sum of log-probabilities / length^X (1.0)\n"
-         "  --no-early-stopping    search on while a better translation may come\n"
-         "  --no-repeat-ngram N    no N tokens in a row twice; 0: they may (0)\n"
-         "  --scores               the score and a tab before each translation\n"
-         "  --ids                  ids of tokens instead of text\n"
-         "  --attention FILE.svg   draws how the translation of one TEXT attends to it\n"
-         "  --batch N              texts or lines at a time, 1 to 4096 (8; lines of a terminal: 1)\n"
-         "  --threads N            up to 1024; 0: one for each processor (0)\n"
-         "  --timing               tokens per second and peak memory, on stderr at the end\n"
-         "  --help                 this text\n"
-         "  --                     what follows is no option\n"
-         "Exit status: 0; 1 when a file, a text or memory fails; 2 when the command line is wrong.");
-}
+static const char help[] =
+    "usage: 05_translate [OPTION...] MODEL_DIR [TEXT...]\n"
+    "Translates each TEXT, or each line of the input, with the T5 model of a directory (config.json,\n"
+    "model.safetensors, spiece.model): a line of output for each, empty where the text is blank or fails.\n"
+    "  --from en --to LANG    from English to fr, de or ro (fr)\n"
+    "  --prefix TEXT          this before every text instead of \"translate English to French: \"\n"
+    "  --beams N              hypotheses to follow, 1 to 1024 (4)\n"
+    "  --greedy               one\n"
+    "  --max-length N         one more than the most tokens of a translation, 2 to 1000000 (300)\n"
+    "  --length-penalty X     a score is the sum of log-probabilities / length^X (1.0)\n"
+    "  --no-early-stopping    search on while a better translation may come\n"
+    "  --no-repeat-ngram N    no N tokens in a row twice; 0: they may (0)\n"
+    "  --scores               the score and a tab before each translation\n"
+    "  --ids                  ids of tokens instead of text\n"
+    "  --attention FILE.svg   draws how the translation of one TEXT attends to it\n"
+    "  --batch N              texts or lines at a time, 1 to 4096 (8; lines of a terminal: 1)\n"
+    "  --threads N            up to 1024; 0: one for each processor (0)\n"
+    "  --timing               tokens per second and peak memory, on stderr at the end\n"
+    "  --help                 this text\n"
+    "  --                     what follows is no option\n"
+    "Exit status: 0; 1 when a file, a text or memory fails; 2 when the command line is wrong.";
 
 /* What the options ask for together. */
 static int settle(options *o)
@@ -249,8 +247,8 @@ static const char *translate_batch(program *p, const translate_text *lines, size
         }
         putchar('\n');
     }
-    if (!error && (fflush(stdout) != 0 || ferror(stdout)))
-        error = "the output cannot be written";
+    if (!error)
+        error = program_flush();
     if (!error && o->attention && !used)
         error = "--attention: there is no text to draw";
     if (!error && o->attention && !p->results[0].error[0])
@@ -327,10 +325,8 @@ int main(int argc, char **argv)
     status = read_options(&p.opts, argc, argv);
     if (status)
         return status;
-    if (p.opts.help) {
-        help();
-        return fflush(stdout) != 0 || ferror(stdout) ? program_failed("the output cannot be written") : 0;
-    }
+    if (p.opts.help)
+        return program_help(help);
     if (!p.opts.batch)
         p.opts.batch = !p.opts.count && program_is_terminal(0) ? 1 : 8;
     if ((error = open_model(&p)) != NULL)

@@ -61,25 +61,23 @@ typedef struct program {
 
 /* ==== The command line =========================================================================================== */
 
-static void help(void)
-{
-    puts("usage: 12_search [OPTION...] MODEL_DIR FILE [QUERY...]\n"
-         "Prints the lines of FILE that are nearest in meaning to each QUERY, or to each line of the input, by a BERT\n"
-         "model of a directory (config.json, model.safetensors, vocab.txt or tokenizer.json, modules.json): score, a\n"
-         "tab, number of the line, a tab, the line. After the results of each query but a single QUERY's comes an "
-         "empty\n"
-         "line. Blank lines are not found, and of equal ones the first.\n"
-         "  --top N                lines for each query, 1 to 1000000 (5)\n"
-         "  --index                keeps the vectors of the lines in FILE.attn-index, and reads them there while FILE\n"
-         "                         and the model are what they were\n"
-         "  --embed OUT.npy        writes the vectors of the lines for numpy.load: a row for each line, zeros for one\n"
-         "                         that is blank or too long; without a QUERY that is all\n"
-         "  --threads N            up to 1024; 0: one for each processor (0)\n"
-         "  --timing               lines and tokens per second and peak memory, on stderr at the end\n"
-         "  --help                 this text\n"
-         "  --                     what follows is no option\n"
-         "Exit status: 0; 1 when a file, a line or memory fails; 2 when the command line is wrong.");
-}
+static const char help[] =
+    "usage: 12_search [OPTION...] MODEL_DIR FILE [QUERY...]\n"
+    "Prints the lines of FILE that are nearest in meaning to each QUERY, or to each line of the input, by a BERT\n"
+    "model of a directory (config.json, model.safetensors, vocab.txt or tokenizer.json, modules.json): score, a\n"
+    "tab, number of the line, a tab, the line. After the results of each query but a single QUERY's comes an "
+    "empty\n"
+    "line. Blank lines are not found, and of equal ones the first.\n"
+    "  --top N                lines for each query, 1 to 1000000 (5)\n"
+    "  --index                keeps the vectors of the lines in FILE.attn-index, and reads them there while FILE\n"
+    "                         and the model are what they were\n"
+    "  --embed OUT.npy        writes the vectors of the lines for numpy.load: a row for each line, zeros for one\n"
+    "                         that is blank or too long; without a QUERY that is all\n"
+    "  --threads N            up to 1024; 0: one for each processor (0)\n"
+    "  --timing               lines and tokens per second and peak memory, on stderr at the end\n"
+    "  --help                 this text\n"
+    "  --                     what follows is no option\n"
+    "Exit status: 0; 1 when a file, a line or memory fails; 2 when the command line is wrong.";
 
 /* Returns 0 or the exit status. */
 static int read_options(options *o, int argc, char **argv)
@@ -110,39 +108,32 @@ static int read_options(options *o, int argc, char **argv)
 static const char *read_text(notes *n, const char *path)
 {
     FILE *file = fopen(path, "rb");
-    size_t room = 0;
-    int failed;
+    int read, failed;
     if (!file)
         return program_about(path, strerror(errno));
-    do {
-        char *larger = (char *)realloc(n->text, 2 * room + (1 << 16) + 1);
-        if (!larger) {
-            fclose(file);
-            return program_about(path, "no memory");
-        }
-        n->text = larger;
-        room = 2 * room + (1 << 16);
-        errno = 0;
-        n->size += fread(n->text + n->size, 1, room - n->size, file);
-    } while (n->size == room && n->size <= FILE_SIZE);
+    read = program_read_all(file, FILE_SIZE, &n->text, &n->size);
     failed = ferror(file) ? (errno ? errno : EIO) : 0;
     fclose(file);
-    n->text[n->size] = 0;
+    if (!read)
+        return program_about(path, "no memory");
     if (n->size > FILE_SIZE)
         return program_too_many(path, FILE_SIZE, "bytes");
     return failed ? program_about(path, strerror(failed)) : NULL;
+}
+
+static size_t line_end(const notes *n, size_t at)
+{
+    const char *stop = (const char *)memchr(n->text + at, '\n', n->size - at);
+    return stop ? (size_t)(stop - n->text) : n->size;
 }
 
 /* Lines end in LF, CRLF or with the file. */
 static const char *split_lines(notes *n, const char *path)
 {
     size_t at, end;
-    for (at = 0; at < n->size; at = end + 1) {
-        const char *stop = (const char *)memchr(n->text + at, '\n', n->size - at);
-        end = stop ? (size_t)(stop - n->text) : n->size;
+    for (at = 0; at < n->size; at = line_end(n, at) + 1)
         if (++n->count > LINES)
             return program_too_many(path, LINES, "lines");
-    }
     n->lines = (bert_text *)calloc(n->count + 1, sizeof *n->lines);
     n->kinds = (bert_text *)calloc(n->count + 1, sizeof *n->kinds);
     n->kind_of = (size_t *)calloc(n->count + 1, sizeof *n->kind_of);
@@ -151,9 +142,8 @@ static const char *split_lines(notes *n, const char *path)
         return program_about(path, "no memory");
     n->count = 0;
     for (at = 0; at < n->size; at = end + 1) {
-        const char *stop = (const char *)memchr(n->text + at, '\n', n->size - at);
         bert_text *line = &n->lines[n->count++];
-        end = stop ? (size_t)(stop - n->text) : n->size;
+        end = line_end(n, at);
         line->text = n->text + at;
         line->size = end > at && n->text[end - 1] == '\r' ? end - 1 - at : end - at;
     }
@@ -352,32 +342,28 @@ static void sink(found *heap, size_t count, size_t i)
     }
 }
 
-/* The best `top` of all scores, best first. Returns how many. */
-static size_t select_best(found *best, size_t top, const float *scores, size_t count)
+/* The best `top` of `count` scores, which are no fewer, best first. */
+static void select_best(found *best, size_t top, const float *scores, size_t count)
 {
-    size_t kept = 0, i;
-    for (i = 0; i < count; i++) {
-        found f;
-        f.score = scores[i];
-        f.kind = i;
-        if (kept < top) {
-            best[kept++] = f;
-            for (size_t j = kept / 2; kept == top && j-- > 0;)
-                sink(best, kept, j);
-        } else if (before(f, best[0])) {
+    for (size_t i = 0; i < top; i++) {
+        best[i].score = scores[i];
+        best[i].kind = i;
+    }
+    for (size_t i = top / 2; i-- > 0;)
+        sink(best, top, i);
+    for (size_t i = top; i < count; i++) {
+        const found f = {scores[i], i};
+        if (before(f, best[0])) {
             best[0] = f;
-            sink(best, kept, 0);
+            sink(best, top, 0);
         }
     }
-    for (size_t j = kept / 2; kept < top && j-- > 0;)
-        sink(best, kept, j);
-    for (i = kept; i-- > 1;) {
+    for (size_t i = top; i-- > 1;) {
         found f = best[0];
         best[0] = best[i];
         best[i] = f;
         sink(best, i, 0);
     }
-    return kept;
 }
 
 /* Memory of the queries. */
@@ -390,7 +376,7 @@ static const char *search(program *p, searcher *s, bert_text text)
 {
     const notes *n = &p->notes;
     layers *net = &p->model.net;
-    size_t d = p->model.config.hidden_size, i, count;
+    size_t d = p->model.config.hidden_size, i;
     const char *error = bert_embed(&p->model, s->query, &text, 1);
     if (error)
         return program_about(p->opts.directory, error);
@@ -398,19 +384,14 @@ static const char *search(program *p, searcher *s, bert_text text)
     layers_project(net, s->scores, s->query, 1, attn_mat_of(n->vectors, ATTN_F32, n->different, d), 1);
     if (net->failed)
         return program_about(p->opts.directory, net->error);
-    count = select_best(s->best, p->opts.top, s->scores, n->different);
-    for (i = 0; i < count; i++) {
+    select_best(s->best, p->opts.top, s->scores, n->different);
+    for (i = 0; i < p->opts.top; i++) {
         bert_text line = n->kinds[s->best[i].kind];
         printf("%.4f\t%lu\t", (double)s->best[i].score, (unsigned long)(n->line_of[s->best[i].kind] + 1));
         program_put(stdout, line.text, line.size);
         putchar('\n');
     }
     return NULL;
-}
-
-static const char *flush(void)
-{
-    return fflush(stdout) != 0 || ferror(stdout) ? "the output cannot be written" : NULL;
 }
 
 static const char *search_arguments(program *p, searcher *s)
@@ -425,7 +406,7 @@ static const char *search_arguments(program *p, searcher *s)
         if (p->opts.count > 1)
             putchar('\n');
     }
-    return error ? error : flush();
+    return error ? error : program_flush();
 }
 
 static const char *search_input(program *p, searcher *s)
@@ -444,7 +425,7 @@ static const char *search_input(program *p, searcher *s)
         }
         putchar('\n');
         if (!error)
-            error = flush();
+            error = program_flush();
     }
     free(line.text);
     return error ? error : line.error;
@@ -491,11 +472,8 @@ static const char *run(program *p)
 static const char *open_model(program *p)
 {
     program_progress loading = program_progress_of("loading");
-    checkpoint_opts opts;
-    const char *error;
-    opts.progress = loading.doing ? program_show_progress : NULL;
-    opts.user = &loading;
-    error = bert_open(&p->model, p->opts.directory, &opts);
+    const checkpoint_opts opts = {program_show_progress, &loading};
+    const char *error = bert_open(&p->model, p->opts.directory, &opts);
     program_end_progress(&loading);
     return error;
 }
@@ -522,11 +500,8 @@ int main(int argc, char **argv)
     status = read_options(&p.opts, argc, argv);
     if (status)
         return status;
-    if (p.opts.help) {
-        help();
-        error = flush();
-        return error ? program_failed("%s", error) : 0;
-    }
+    if (p.opts.help)
+        return program_help(help);
     error = open_model(&p);
     loading = program_now() - start;
     p.model.times.now = program_now;

@@ -62,40 +62,38 @@ typedef struct program {
 
 /* ==== The command line =========================================================================================== */
 
-static void help(void)
-{
-    puts("usage: 13_generate [OPTION...] MODEL_DIR [TEXT]\n"
-         "Continues TEXT, or the input, with the decoder of a directory (config.json, model.safetensors,\n"
-         "tokenizer.json or tokenizer.model): Llama, Mistral, Qwen, Gemma 2 and 3, SmolLM.\n"
-         "  --chat                 each TEXT, or each line of the input, is the user's turn of a conversation;\n"
-         "                         thoughts of GPT-OSS are not printed, those of Qwen 3 and SmolLM3 are\n"
-         "  --system TEXT          what the conversation begins with, instead of the model's own\n"
-         "  --family NAME          its template: llama2 llama3 llama3.1 mistral-v1 mistral-v3 mistral-nemo\n"
-         "                         mistral-v7 chatml qwen2 qwen2.5 qwen3 smollm2 smollm3 gemma gpt-oss zephyr\n"
-         "                         (what the model's files tell)\n"
-         "  --no-thinking          Qwen 3 and SmolLM3 are to answer at once\n"
-         "  --date TEXT            today, for templates that tell it (as these write it)\n"
-         "  --template             prints what the model would read first, and ends; needs no weights\n"
-         "  --greedy               always the likeliest token, as --temperature 0\n"
-         "  --temperature X        0 to 100; above 1 evens the odds (*)\n"
-         "  --top-k N              of the N likeliest tokens; 0: of all (*)\n"
-         "  --top-p X              of the likeliest whose probabilities reach X, 0 to 1 (*)\n"
-         "  --repetition-penalty X above 1: against tokens that were there; 1: none (*)\n"
-         "                         (*: what the model's own generation_config.json says)\n"
-         "  --seed N               the same seed gives the same text (another each time)\n"
-         "  --max-tokens N         at most so many, in each answer (256)\n"
-         "  --stop TEXT            stops where this would be written\n"
-         "  --context N            room for so many tokens (4096, or what the model was trained for, if less)\n"
-         "  --cache TYPE           of keys and values: f32, f16, bf16, i8 (f32)\n"
-         "  --ids                  ids of tokens instead of text\n"
-         "  --prompt-ids \"N N...\"  ids instead of TEXT\n"
-         "  --threads N            up to 1024; 0: one for each processor (0)\n"
-         "  --timing               tokens per second, memory and the seed, on stderr at the end\n"
-         "  --help                 this text\n"
-         "  --                     what follows is no option\n"
-         "Exit status: 0; 1 when a file, a text or memory fails or the context is full; 2 when the command line\n"
-         "is wrong.");
-}
+static const char help[] =
+    "usage: 13_generate [OPTION...] MODEL_DIR [TEXT]\n"
+    "Continues TEXT, or the input, with the decoder of a directory (config.json, model.safetensors,\n"
+    "tokenizer.json or tokenizer.model): Llama, Mistral, Qwen, Gemma 2 and 3, SmolLM.\n"
+    "  --chat                 each TEXT, or each line of the input, is the user's turn of a conversation;\n"
+    "                         thoughts of GPT-OSS are not printed, those of Qwen 3 and SmolLM3 are\n"
+    "  --system TEXT          what the conversation begins with, instead of the model's own\n"
+    "  --family NAME          its template: llama2 llama3 llama3.1 mistral-v1 mistral-v3 mistral-nemo\n"
+    "                         mistral-v7 chatml qwen2 qwen2.5 qwen3 smollm2 smollm3 gemma gpt-oss zephyr\n"
+    "                         (what the model's files tell)\n"
+    "  --no-thinking          Qwen 3 and SmolLM3 are to answer at once\n"
+    "  --date TEXT            today, for templates that tell it (as these write it)\n"
+    "  --template             prints what the model would read first, and ends; needs no weights\n"
+    "  --greedy               always the likeliest token, as --temperature 0\n"
+    "  --temperature X        0 to 100; above 1 evens the odds (*)\n"
+    "  --top-k N              of the N likeliest tokens; 0: of all (*)\n"
+    "  --top-p X              of the likeliest whose probabilities reach X, 0 to 1 (*)\n"
+    "  --repetition-penalty X above 1: against tokens that were there; 1: none (*)\n"
+    "                         (*: what the model's own generation_config.json says)\n"
+    "  --seed N               the same seed gives the same text (another each time)\n"
+    "  --max-tokens N         at most so many, in each answer (256)\n"
+    "  --stop TEXT            stops where this would be written\n"
+    "  --context N            room for so many tokens (4096, or what the model was trained for, if less)\n"
+    "  --cache TYPE           of keys and values: f32, f16, bf16, i8 (f32)\n"
+    "  --ids                  ids of tokens instead of text\n"
+    "  --prompt-ids \"N N...\"  ids instead of TEXT\n"
+    "  --threads N            up to 1024; 0: one for each processor (0)\n"
+    "  --timing               tokens per second, memory and the seed, on stderr at the end\n"
+    "  --help                 this text\n"
+    "  --                     what follows is no option\n"
+    "Exit status: 0; 1 when a file, a text or memory fails or the context is full; 2 when the command line\n"
+    "is wrong.";
 
 /* The type that --cache names; ATTN_F64 if it is none of them. */
 static attn_dtype cache_type(const char *name)
@@ -184,26 +182,10 @@ static int read_options(options *o, int argc, char **argv)
 
 /* ==== Text, as it comes ========================================================================================== */
 
-/* Of bytes that begin a character of UTF-8, how many belong to it, and whether it is whole: else the rest may yet come,
-   or, where *wrong, cannot. */
-static size_t measure(const unsigned char *bytes, size_t size, int *whole, int *wrong)
-{
-    unsigned char c = bytes[0];
-    size_t length = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0, i;
-    unsigned char low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80, high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
-    *whole = *wrong = 0;
-    for (i = 1; i < length && i < size; i++, low = 0x80, high = 0xbf)
-        if (bytes[i] < low || bytes[i] > high)
-            break;
-    *whole = length > 0 && i == length;
-    *wrong = length == 0 || (i < length && i < size);
-    return i;
-}
-
 /* Writes a character; to a terminal, a space for what it would obey. */
-static void put_character(const waiting *w, const unsigned char *bytes, size_t size)
+static void put_character(const waiting *w, const char *bytes, size_t size)
 {
-    int control = bytes[0] != '\n' && bytes[0] != '\t' && shown_is_control((const char *)bytes, size);
+    int control = bytes[0] != '\n' && bytes[0] != '\t' && shown_is_control(bytes, size);
     if (w->terminal && control)
         putchar(' ');
     else
@@ -217,10 +199,9 @@ static void put_waiting(waiting *w, size_t size, int ended)
     size_t at = 0;
     while (at < size) {
         int whole, wrong;
-        const unsigned char *bytes = (const unsigned char *)w->bytes + at;
-        size_t length = measure(bytes, size - at, &whole, &wrong);
+        size_t length = shown_part(w->bytes + at, size - at, &whole, &wrong);
         if (whole)
-            put_character(w, bytes, length);
+            put_character(w, w->bytes + at, length);
         else if (wrong || ended)
             fputs("\xef\xbf\xbd", stdout);
         else
@@ -276,7 +257,7 @@ static const char *put_token(program *p, int32_t id, int first, int *stopped)
     } else {
         put_waiting(w, sure, *stopped);
     }
-    return fflush(stdout) != 0 || ferror(stdout) ? "the output cannot be written" : NULL;
+    return program_flush();
 }
 
 /* The text has ended: what still waits comes out, unless it is what the text had to stop at. */
@@ -286,7 +267,7 @@ static const char *put_end(program *p, int stopped)
         put_waiting(&p->out, p->out.size, 1);
     p->out.size = 0;
     putchar('\n');
-    return fflush(stdout) != 0 || ferror(stdout) ? "the output cannot be written" : NULL;
+    return program_flush();
 }
 
 /* ==== Reading and writing ======================================================================================== */
@@ -377,16 +358,8 @@ static const char *begin_text(program *p, int only)
 /* Reads the whole input; one end of a line at its end does not count. */
 static const char *read_input(program *p, char **text, size_t *size)
 {
-    size_t room = 0;
-    *text = NULL;
-    *size = 0;
-    do {
-        char *larger = (char *)realloc(*text, room = 2 * room + (1 << 14));
-        if (!larger)
-            return "no memory";
-        *text = larger;
-        *size += fread(*text + *size, 1, room - *size, stdin);
-    } while (*size == room && *size <= PROGRAM_INPUT);
+    if (!program_read_all(stdin, PROGRAM_INPUT, text, size))
+        return "no memory";
     if (ferror(stdin))
         return "the input cannot be read";
     if (*size > PROGRAM_INPUT) {
@@ -566,12 +539,10 @@ static const char *chat_along(program *p, json config, int *failed)
 
 static const char *open_model(program *p)
 {
-    program_progress progress = program_progress_of("loading");
-    checkpoint_opts opts = {program_show_progress, NULL};
-    const char *error;
-    opts.user = &progress;
-    error = decoder_open(&p->model, p->opts.directory, &opts);
-    program_end_progress(&progress);
+    program_progress loading = program_progress_of("loading");
+    const checkpoint_opts opts = {program_show_progress, &loading};
+    const char *error = decoder_open(&p->model, p->opts.directory, &opts);
+    program_end_progress(&loading);
     return error;
 }
 
@@ -691,10 +662,8 @@ int main(int argc, char **argv)
     program_begin("13_generate");
     if ((status = read_options(&p.opts, argc, argv)) != 0)
         return status;
-    if (p.opts.help) {
-        help();
-        return fflush(stdout) != 0 || ferror(stdout) ? program_failed("the output cannot be written") : 0;
-    }
+    if (p.opts.help)
+        return program_help(help);
     if (p.opts.template_only) {
         status = run_template(&p);
         end(&p);

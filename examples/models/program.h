@@ -94,6 +94,21 @@ static inline int program_failed(const char *format, ...)
     return 1;
 }
 
+/* Writes out what has been printed: NULL, or that it cannot be written. */
+static inline const char *program_flush(void)
+{
+    return fflush(stdout) != 0 || ferror(stdout) ? "the output cannot be written" : NULL;
+}
+
+/* What --help prints; returns the exit status. */
+static inline int program_help(const char *text)
+{
+    const char *error;
+    puts(text);
+    error = program_flush();
+    return error ? program_failed("%s", error) : 0;
+}
+
 /* An error that does not name the file or directory it is about, with that name; NULL stays. Its memory serves the next
    one. What opens files names them itself. */
 static inline const char *program_about(const char *name, const char *error)
@@ -119,6 +134,24 @@ static inline int program_is_blank(const char *text, size_t size)
     for (size_t i = 0; i < size; i++)
         if (!text[i] || !strchr(" \t\r\n\v\f", text[i]))
             return 0;
+    return 1;
+}
+
+/* Reads a file whole, but not much more than `most` bytes of it, into *text, which is NULL at first and to be freed; a NUL
+   follows. Returns 0 where there is no memory; ferror, with errno or 0, and *size tell whether it is whole. */
+static inline int program_read_all(FILE *file, size_t most, char **text, size_t *size)
+{
+    size_t room = 0;
+    *size = 0;
+    do {
+        char *larger = (char *)realloc(*text, (room = 2 * room + (1 << 16)) + 1);
+        if (!larger)
+            return 0;
+        *text = larger;
+        errno = 0;
+        *size += fread(*text + *size, 1, room - *size, file);
+    } while (*size == room && *size <= most);
+    (*text)[*size] = 0;
     return 1;
 }
 

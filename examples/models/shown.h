@@ -8,20 +8,27 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bytes of the character that a text of `size` bytes, at least one, begins with; 0: of none (RFC 3629). */
-static inline size_t shown_utf8(const char *text, size_t size)
+/* Of the bytes that a text begins with, at least one, how many belong to one character (RFC 3629). It is *whole; or what
+   it lacks may yet come; or, where *wrong, cannot. */
+static inline size_t shown_part(const char *text, size_t size, int *whole, int *wrong)
 {
     const unsigned char *b = (const unsigned char *)text;
     size_t length = b[0] < 0x80 ? 1 : b[0] < 0xc2 ? 0 : b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : b[0] < 0xf5 ? 4 : 0, i;
-    if (length > size)
-        return 0;
-    for (i = 1; i < length; i++)
-        if ((b[i] & 0xc0) != 0x80)
-            return 0;
-    if ((b[0] == 0xe0 && b[1] < 0xa0) || (b[0] == 0xed && b[1] > 0x9f) || /* overlong; a surrogate */
-        (b[0] == 0xf0 && b[1] < 0x90) || (b[0] == 0xf4 && b[1] > 0x8f))   /* overlong; beyond U+10FFFF */
-        return 0;
-    return length;
+    unsigned char low = b[0] == 0xe0 ? 0xa0 : b[0] == 0xf0 ? 0x90 : 0x80;  /* less would be overlong, */
+    unsigned char high = b[0] == 0xed ? 0x9f : b[0] == 0xf4 ? 0x8f : 0xbf; /* more a surrogate, or beyond U+10FFFF */
+    for (i = 1; i < length && i < size && b[i] >= low && b[i] <= high; i++)
+        low = 0x80, high = 0xbf;
+    *whole = i == length;
+    *wrong = length == 0 || (i < length && i < size);
+    return i;
+}
+
+/* The bytes of the character that a text of `size` bytes, at least one, begins with; 0: of none. */
+static inline size_t shown_utf8(const char *text, size_t size)
+{
+    int whole, wrong;
+    size_t length = shown_part(text, size, &whole, &wrong);
+    return whole ? length : 0;
 }
 
 /* Whether that character is U+0000 to U+001F or U+007F to U+009F. */

@@ -4,15 +4,12 @@
 
    The input is lines of a text, a tab, and its translation. DIRECTORY holds the vocabulary, spiece.model;
    config.json and model.safetensors are written beside it. `make train` gives it what grammar.c says. */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime with -std=c99 */
+#define _DEFAULT_SOURCE 1 /* clock_gettime with -std=c99 */
 #define ATTN_THREADS
+#include "../program.h"
 #include "learn.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 static const char prefix[] = "translate English to French: ";
 enum { SEED = 2017, BATCH = 64, WARMUP = 300, REPORT = 200, LINE = 1 << 16 };
@@ -28,13 +25,6 @@ static int fail(const char *what, const char *why)
 {
     fprintf(stderr, "train: %s%s%s\n", what, why ? ": " : "", why ? why : "");
     return 0;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ==== The corpus ================================================================================================= */
@@ -161,7 +151,7 @@ static double rate(size_t step, size_t steps)
 static int train(learner *of, const corpus *texts, place *order, size_t *batches, size_t steps)
 {
     size_t count = (texts->count + BATCH - 1) / BATCH;
-    double begin = now(), total = 0;
+    double begin = program_now(), total = 0;
     for (size_t step = 0; step < steps; step++) {
         network_pair pairs[BATCH];
         size_t first, size = 0;
@@ -181,8 +171,8 @@ static int train(learner *of, const corpus *texts, place *order, size_t *batches
         if ((step + 1) % REPORT == 0 || step + 1 == steps) {
             size_t since = step % REPORT + 1;
             printf("step %lu of %lu: loss %.4f, %.1f ms a step, %.0f s\n", (unsigned long)step + 1,
-                   (unsigned long)steps, total / (double)since, 1e3 * (now() - begin) / (double)(step + 1),
-                   now() - begin);
+                   (unsigned long)steps, total / (double)since, 1e3 * (program_now() - begin) / (double)(step + 1),
+                   program_now() - begin);
             fflush(stdout);
             total = 0;
         }
