@@ -215,9 +215,8 @@ static void read_activation(loader *load)
 /* A cap; null is none. */
 static double read_cap(loader *load, const char *name, double otherwise)
 {
-    if (otherwise == 0 && !is_there(json_get(load->config, name)))
-        return 0;
-    if (json_get(load->config, name).type == JSON_NULL)
+    json value = json_get(load->config, name);
+    if (value.type == JSON_NULL || (value.type == JSON_NONE && otherwise == 0))
         return 0;
     return checkpoint_real(load->files, load->config, name, 1e-3, 1e9, otherwise);
 }
@@ -278,43 +277,34 @@ static long read_id(loader *load, json object, const char *name, json value)
 /* A member of generation_config.json, config.json or its text_config, the first that has it; *object: which. */
 static json find_member(const loader *load, const char *name, json *object)
 {
-    json value;
-    *object = load->generation;
-    value = json_get(*object, name);
-    if (value.type == JSON_NONE) {
-        *object = load->files->config;
-        value = json_get(*object, name);
-    }
-    if (value.type == JSON_NONE) {
-        *object = load->config;
+    const json objects[] = {load->generation, load->files->config, load->config};
+    json value = {JSON_NONE, NULL, NULL};
+    for (size_t i = 0; i < 3 && value.type == JSON_NONE; i++) {
+        *object = objects[i];
         value = json_get(*object, name);
     }
     return value;
 }
 
-/* The family's id where nothing is said, if the vocabulary has it. */
-static long usual_id(const loader *load, long id)
+/* The id that such a member says; where there is none, the family's, if the vocabulary has it. */
+static int32_t find_id(loader *load, const char *name, long usual)
 {
-    return id >= 0 && (size_t)id < load->model->config.vocab_size ? id : -1;
+    json object, value = find_member(load, name, &object);
+    if (value.type == JSON_NONE)
+        return usual >= 0 && (size_t)usual < load->model->config.vocab_size ? (int32_t)usual : -1;
+    return (int32_t)read_id(load, object, name, value);
 }
 
 static void read_ids(loader *load)
 {
     decoder_config *c = &load->model->config;
-    json object, value, element;
+    json object, element, value = find_member(load, "eos_token_id", &object);
     long id;
-    value = find_member(load, "bos_token_id", &object);
-    c->bos_id = (int32_t)(value.type == JSON_NONE ? usual_id(load, load->kind->bos_id)
-                                                  : read_id(load, object, "bos_token_id", value));
-    value = find_member(load, "pad_token_id", &object);
-    c->pad_id = (int32_t)(value.type == JSON_NONE ? usual_id(load, load->kind->pad_id)
-                                                  : read_id(load, object, "pad_token_id", value));
-    value = find_member(load, "eos_token_id", &object);
+    c->bos_id = find_id(load, "bos_token_id", load->kind->bos_id);
+    c->pad_id = find_id(load, "pad_token_id", load->kind->pad_id);
     if (value.type != JSON_ARRAY) {
-        id =
-            value.type == JSON_NONE ? usual_id(load, load->kind->eos_id) : read_id(load, object, "eos_token_id", value);
-        c->eos_ids[0] = (int32_t)id;
-        c->eos_count = id >= 0;
+        c->eos_ids[0] = find_id(load, "eos_token_id", load->kind->eos_id);
+        c->eos_count = c->eos_ids[0] >= 0;
         return;
     }
     for (element = json_first(value); element.type != JSON_NONE; element = json_next(element)) {

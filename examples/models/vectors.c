@@ -30,10 +30,10 @@ static uint64_t get64(const unsigned char *p)
            (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
 }
 
-static void put64(unsigned char *p, uint64_t number)
+static void put(unsigned char *p, uint64_t number, int bytes)
 {
     int i;
-    for (i = 0; i < 8; i++)
+    for (i = 0; i < bytes; i++)
         p[i] = (unsigned char)(number >> (8 * i));
 }
 
@@ -59,10 +59,7 @@ static void floats_to_bytes(unsigned char *bytes, const float *floats, size_t co
     for (i = 0; i < count; i++, bytes += 4) {
         uint32_t bits;
         memcpy(&bits, &floats[i], sizeof bits);
-        bytes[0] = (unsigned char)bits;
-        bytes[1] = (unsigned char)(bits >> 8);
-        bytes[2] = (unsigned char)(bits >> 16);
-        bytes[3] = (unsigned char)(bits >> 24);
+        put(bytes, bits, 4);
     }
 }
 
@@ -130,7 +127,7 @@ static void note(output *out, int well)
     }
 }
 
-static void put(output *out, const void *bytes, size_t size)
+static void write_bytes(output *out, const void *bytes, size_t size)
 {
     errno = 0;
     note(out, fwrite(bytes, 1, size, out->file) == size);
@@ -144,7 +141,7 @@ static void put_floats(output *out, const float *floats, size_t count)
         n = count < PART ? count : (size_t)PART;
         floats_to_bytes(bytes, floats, n);
         out->hash = vectors_hash(out->hash, bytes, 4 * n);
-        put(out, bytes, 4 * n);
+        write_bytes(out, bytes, 4 * n);
     }
 }
 
@@ -171,10 +168,10 @@ static int finish(output *out, char *error)
 static void make_header(unsigned char header[HEADER], vectors_key key)
 {
     memcpy(header, MAGIC, 16);
-    put64(header + 16, key.width);
-    put64(header + 24, key.count);
-    put64(header + 32, key.model);
-    put64(header + 40, key.text);
+    put(header + 16, key.width, 8);
+    put(header + 24, key.count, 8);
+    put(header + 32, key.model, 8);
+    put(header + 40, key.text, 8);
 }
 
 /* The rest of an index whose header is right: what is wrong with it, or NULL. */
@@ -234,11 +231,11 @@ int vectors_store(const char *path, vectors_key key, const float *vectors, char 
     if (!create(&out, path, error))
         return 0;
     make_header(header, key);
-    put(&out, header, HEADER);
+    write_bytes(&out, header, HEADER);
     out.hash = vectors_hash(0, header, HEADER);
     put_floats(&out, vectors, key.width * key.count);
-    put64(hash, out.hash);
-    put(&out, hash, 8);
+    put(hash, out.hash, 8);
+    write_bytes(&out, hash, 8);
     return finish(&out, error);
 }
 
@@ -256,7 +253,7 @@ int vectors_write_npy(const char *path, const float *vectors, size_t rows, size_
                          "{'descr': '<f4', 'fortran_order': False, 'shape': (%lu, %lu), }", (unsigned long)rows,
                          (unsigned long)width)] = ' ';
     header[127] = '\n';
-    put(&out, header, sizeof header);
+    write_bytes(&out, header, sizeof header);
     put_floats(&out, vectors, rows * width);
     return finish(&out, error);
 }
