@@ -251,8 +251,7 @@ static const char *find_vectors(program *p)
     const char *failed;
     vectors_key key;
     int state = 0;
-    if (n->different <= (size_t)PTRDIFF_MAX / sizeof *n->vectors / d)
-        n->vectors = (float *)malloc(n->different * d * sizeof *n->vectors);
+    n->vectors = (float *)layers_memory(n->different, d, 1, sizeof *n->vectors);
     if (!n->vectors)
         return program_about(p->opts.path, "no memory");
     if (p->opts.index) {

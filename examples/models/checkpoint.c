@@ -21,23 +21,17 @@ enum {
 /* ==== Messages and memory ======================================================================================== */
 
 /* A message begins with a path: of a long one the end is shown. */
-static const char *fail_list(checkpoint *files, const char *format, va_list arguments)
+const char *checkpoint_fail(checkpoint *files, const char *format, ...)
 {
     char text[PATH_SIZE + sizeof files->error];
+    va_list arguments;
+    va_start(arguments, format);
     if (!files->failed) {
         vsnprintf(text, sizeof text, format, arguments);
         shown_end(files->error, sizeof files->error, text);
     }
-    files->failed = 1;
-    return files->error;
-}
-
-const char *checkpoint_fail(checkpoint *files, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fail_list(files, format, arguments);
     va_end(arguments);
+    files->failed = 1;
     return files->error;
 }
 

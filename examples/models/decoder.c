@@ -120,6 +120,16 @@ static void read_family(loader *load)
         checkpoint_fail_member(load->files, load->config, "model_type", "is missing");
 }
 
+static int flag(loader *load, const char *name, int otherwise)
+{
+    return checkpoint_flag(load->files, load->config, name, otherwise);
+}
+
+static double real(loader *load, const char *name, double least, double most, double otherwise)
+{
+    return checkpoint_real(load->files, load->config, name, least, most, otherwise);
+}
+
 /* What would change the results, and is not done here: refused unless it is what changes nothing. */
 static void refuse_others(loader *load)
 {
@@ -134,14 +144,14 @@ static void refuse_others(loader *load)
                    i < 2    ? "is there: weights of F32, F16 and BF16 alone can be used"
                    : i == 2 ? "is there: rope_theta and rope_scaling are what is read"
                             : "is there, which this program does not do");
-    if (checkpoint_real(load->files, c, "partial_rotary_factor", -1e9, 1e9, 1) != 1)
+    if (real(load, "partial_rotary_factor", -1e9, 1e9, 1) != 1)
         refuse(load, c, "partial_rotary_factor", "is not 1, which this program does not do");
     if (is_there(json_get(c, "use_bidirectional_attention")) &&
         json_get(c, "use_bidirectional_attention").type != JSON_FALSE)
         refuse(load, c, "use_bidirectional_attention", "is there: no text can be continued so");
-    if (checkpoint_flag(load->files, c, "is_encoder_decoder", 0))
+    if (flag(load, "is_encoder_decoder", 0))
         refuse(load, c, "is_encoder_decoder", "is true, which no decoder is");
-    if (checkpoint_flag(load->files, c, "add_cross_attention", 0))
+    if (flag(load, "add_cross_attention", 0))
         refuse(load, c, "add_cross_attention", "is true: there is nothing to attend to but the text");
     if (family != DECODER_GEMMA2 && is_there(json_get(c, "attn_logit_softcapping")))
         refuse(load, c, "attn_logit_softcapping", "is there, which only a gemma2 has");
@@ -218,24 +228,21 @@ static double read_cap(loader *load, const char *name, double otherwise)
     json value = json_get(load->config, name);
     if (value.type == JSON_NULL || (value.type == JSON_NONE && otherwise == 0))
         return 0;
-    return checkpoint_real(load->files, load->config, name, 1e-3, 1e9, otherwise);
+    return real(load, name, 1e-3, 1e9, otherwise);
 }
 
 static void read_numbers(loader *load)
 {
     decoder_config *c = &load->model->config;
     const traits *kind = load->kind;
-    c->rms_norm_eps = checkpoint_real(load->files, load->config, "rms_norm_eps", 0, 1, kind->rms_norm_eps);
-    c->scale = load->model->gemma ? checkpoint_real(load->files, load->config, "query_pre_attn_scalar", 1e-6, 1e9, 256)
-                                  : (double)c->head_dim;
+    c->rms_norm_eps = real(load, "rms_norm_eps", 0, 1, kind->rms_norm_eps);
+    c->scale = load->model->gemma ? real(load, "query_pre_attn_scalar", 1e-6, 1e9, 256) : (double)c->head_dim;
     c->scale = c->scale > 0 ? 1 / sqrt(c->scale) : 1;
     c->attn_logit_softcapping = read_cap(load, "attn_logit_softcapping", kind->attn_softcap);
     c->final_logit_softcapping = read_cap(load, "final_logit_softcapping", kind->final_softcap);
-    c->tie_word_embeddings =
-        checkpoint_flag(load->files, load->config, "tie_word_embeddings", kind->tie_word_embeddings);
-    load->attention_bias = kind->attention_bias == FIXED ||
-                           checkpoint_flag(load->files, load->config, "attention_bias", kind->attention_bias == YES);
-    load->mlp_bias = checkpoint_flag(load->files, load->config, "mlp_bias", 0);
+    c->tie_word_embeddings = flag(load, "tie_word_embeddings", kind->tie_word_embeddings);
+    load->attention_bias = kind->attention_bias == FIXED || flag(load, "attention_bias", kind->attention_bias == YES);
+    load->mlp_bias = flag(load, "mlp_bias", 0);
     if (kind->attention_bias == NEVER && load->attention_bias)
         refuse(load, load->config, "attention_bias", "is true, which no such model has");
     if (!kind->mlp_bias && load->mlp_bias)
@@ -384,8 +391,7 @@ static void read_window(loader *load)
     json value = json_get(load->config, "sliding_window");
     if (family == DECODER_LLAMA)
         return;
-    if ((family == DECODER_QWEN2 || family == DECODER_QWEN3) &&
-        !checkpoint_flag(load->files, load->config, "use_sliding_window", 0))
+    if ((family == DECODER_QWEN2 || family == DECODER_QWEN3) && !flag(load, "use_sliding_window", 0))
         return;
     if (!is_there(value) && (value.type == JSON_NULL || load->kind->sliding_window == 0)) {
         if (load->model->gemma || family == DECODER_GPT_OSS)
@@ -419,7 +425,7 @@ static void read_layer_types(loader *load)
     decoder_block *blocks = load->model->blocks;
     size_t count = load->model->config.num_hidden_layers, pattern = 2, first = 0, i;
     decoder_family family = load->model->config.family;
-    int some = checkpoint_flag(load->files, load->config, "use_sliding_window", 0);
+    int some = flag(load, "use_sliding_window", 0);
     json list = json_get(load->config, "layer_types"), type;
     if (family == DECODER_GEMMA3)
         pattern = number(load, "sliding_window_pattern", 6);
@@ -548,9 +554,8 @@ static void read_rope(loader *load)
     for (i = 0; i < 2; i++) {
         decoder_rope *rope = &model->ropes[i];
         rope->frequencies = model->ropes[0].frequencies + i * half;
-        rope->base = i == GLOBAL
-                         ? checkpoint_real(load->files, load->config, "rope_theta", 1e-3, 1e15, load->kind->rope_theta)
-                         : checkpoint_real(load->files, load->config, "rope_local_base_freq", 1e-3, 1e15, 1e4);
+        rope->base = i == GLOBAL ? real(load, "rope_theta", 1e-3, 1e15, load->kind->rope_theta)
+                                 : real(load, "rope_local_base_freq", 1e-3, 1e15, 1e4);
         if (i == GLOBAL)
             read_scaling(load, rope);
         if (!load->files->failed && set_frequencies(model, rope, 0) != ATTN_OK)
@@ -907,12 +912,8 @@ static void attend(decoder *model, rows *r, const decoder_block *b, attn_kv_cach
     project(model, r->v, r->h, r->count, b->v);
     if (n > 0)
         project_heads(model, r, b, r->q, n, b->q, b->q_norm);
-    if (model->net.failed)
-        return;
-    layers_check(&model->net,
-                 attn_kv_cache_append(cache, attn_blhd(r->k, ATTN_F32, 1, r->count, Hkv, D),
-                                      attn_blhd(r->v, ATTN_F32, 1, r->count, Hkv, D), NULL),
-                 "attn_kv_cache_append");
+    layers_append(&model->net, cache, attn_blhd(r->k, ATTN_F32, 1, r->count, Hkv, D),
+                  attn_blhd(r->v, ATTN_F32, 1, r->count, Hkv, D));
     if (n == 0)
         return;
     memset(&opts, 0, sizeof opts);

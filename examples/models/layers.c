@@ -155,6 +155,12 @@ void layers_sdpa(layers *net, attn_tensor out, attn_tensor q, attn_tensor k, att
     layers_check(net, attn_sdpa(out, q, k, v, opts, &ctx), "attn_sdpa");
 }
 
+void layers_append(layers *net, attn_kv_cache *cache, attn_tensor k, attn_tensor v)
+{
+    if (!net->failed)
+        layers_check(net, attn_kv_cache_append(cache, k, v, NULL), "attn_kv_cache_append");
+}
+
 void layers_attend(layers *net, attn_tensor out, attn_tensor q, const attn_kv_cache *cache, const attn_opts *opts)
 {
     attn_ctx ctx = context(net);
@@ -575,75 +581,50 @@ static void run(const layers *net, job *j)
         j->rows(j, 0, j->n);
 }
 
-static job rows_of(kernel k, float *x, const float *y, size_t n, size_t d)
-{
-    job j;
-    memset(&j, 0, sizeof j);
-    j.which = k;
-    j.x = x;
-    j.y = y;
-    j.n = n;
-    j.d = d;
-    return j;
-}
-
 void layers_norm(layers *net, float *h, const float *x, size_t n, size_t d, const float *weight, const float *bias,
                  double epsilon)
 {
-    job j = rows_of(NORM, h, x, n, d);
-    j.weight = weight;
-    j.bias = bias;
-    j.epsilon = epsilon;
+    job j = {.which = NORM, .x = h, .y = x, .n = n, .d = d, .weight = weight, .bias = bias, .epsilon = epsilon};
     run(net, &j);
 }
 
 void layers_add_norm(layers *net, float *x, const float *y, const float *y_bias, size_t n, size_t d,
                      const float *weight, const float *bias, double epsilon)
 {
-    job j = rows_of(ADD_NORM, x, y, n, d);
+    job j = {.which = ADD_NORM, .x = x, .y = y, .n = n, .d = d, .weight = weight, .bias = bias, .epsilon = epsilon};
     j.y_bias = y_bias;
-    j.weight = weight;
-    j.bias = bias;
-    j.epsilon = epsilon;
     run(net, &j);
 }
 
 void layers_rms_norm(layers *net, float *h, const float *x, size_t n, size_t d, size_t stride, const float *weight,
                      float plus, double epsilon)
 {
-    job j = rows_of(RMS_NORM, h, x, n, d);
-    j.stride = stride;
-    j.weight = weight;
+    job j = {.which = RMS_NORM, .x = h, .y = x, .n = n, .d = d, .stride = stride, .weight = weight, .epsilon = epsilon};
     j.plus = plus;
-    j.epsilon = epsilon;
     run(net, &j);
 }
 
 void layers_add(layers *net, float *x, const float *y, size_t n, size_t d)
 {
-    job j = rows_of(ADD, x, y, n, d);
+    job j = {.which = ADD, .x = x, .y = y, .n = n, .d = d};
     run(net, &j);
 }
 
 void layers_add_bias(layers *net, float *x, size_t n, size_t d, const float *bias)
 {
-    job j = rows_of(ADD, x, NULL, n, d);
-    j.bias = bias;
+    job j = {.which = ADD, .x = x, .n = n, .d = d, .bias = bias};
     if (bias)
         run(net, &j);
 }
 
 void layers_gelu(layers *net, float *x, size_t n, size_t d, const float *bias)
 {
-    job j = rows_of(bias ? GELU : GATE, x, NULL, n, d);
-    j.bias = bias;
-    j.activation = LAYERS_GELU_ERF;
+    job j = {.which = bias ? GELU : GATE, .x = x, .n = n, .d = d, .bias = bias, .activation = LAYERS_GELU_ERF};
     run(net, &j);
 }
 
 void layers_gate(layers *net, float *x, const float *gate, size_t n, size_t d, layers_activation activation)
 {
-    job j = rows_of(GATE, x, gate, n, d);
-    j.activation = activation;
+    job j = {.which = GATE, .x = x, .y = gate, .n = n, .d = d, .activation = activation};
     run(net, &j);
 }

@@ -77,8 +77,9 @@ void layers_embed(layers *net, float *x, attn_mat table, const int32_t *ids, siz
 void layers_project(layers *net, float *out, const float *x, size_t n, attn_mat w, double factor);
 void layers_project_add(layers *net, float *out, const float *x, size_t n, attn_mat w, double factor);
 
-/* attn_sdpa, and attn_kv_cache_attend, with scratch of the net's. */
+/* attn_sdpa; attn_kv_cache_append; attn_kv_cache_attend: with scratch of the net's. */
 void layers_sdpa(layers *net, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts);
+void layers_append(layers *net, attn_kv_cache *cache, attn_tensor k, attn_tensor v);
 void layers_attend(layers *net, attn_tensor out, attn_tensor q, const attn_kv_cache *cache, const attn_opts *opts);
 
 /* h = (x - mean) / sqrt(variance + epsilon) weight + bias; bias NULL = none. In place is legal, as for all below.

@@ -296,16 +296,20 @@ static void end_watch(t5 *model, t5_part part, size_t block, attn_tensor weights
     free(weights.data);
 }
 
+/* Rows of all heads as texts of L rows each. */
+static attn_tensor heads(const t5 *model, float *x, size_t B, size_t L)
+{
+    return attn_blhd(x, ATTN_F32, B, L, model->config.num_heads, model->config.d_kv);
+}
+
 /* One block of the encoder, with the keys and queries of B texts of L rows. */
 static void encode_block(t5 *model, rows *r, size_t block, size_t B, size_t L, attn_opts opts)
 {
     const t5_block *b = &model->encoder.blocks[block];
-    size_t H = model->config.num_heads, D = model->config.d_kv;
-    attn_tensor out = attn_blhd(r->a, ATTN_F32, B, L, H, D), q = attn_blhd(r->q, ATTN_F32, B, L, H, D);
-    attn_tensor k = attn_blhd(r->k, ATTN_F32, B, L, H, D), v = attn_blhd(r->v, ATTN_F32, B, L, H, D);
     project_self(model, r, b);
     opts.weights = begin_watch(model, T5_ENCODER, B, L, L);
-    layers_sdpa(&model->net, out, q, k, v, &opts);
+    layers_sdpa(&model->net, heads(model, r->a, B, L), heads(model, r->q, B, L), heads(model, r->k, B, L),
+                heads(model, r->v, B, L), &opts);
     end_watch(model, T5_ENCODER, block, opts.weights);
     layers_project_add(&model->net, r->x, r->a, r->count, b->self.o, 1);
     feed_forward(model, r, b);
@@ -360,12 +364,10 @@ const char *t5_begin(t5 *model, t5_text *text, const float *states, size_t sourc
         attn_kv_cache *cache = &text->cross[i];
         layers_project(net, r.k, states, source, cross->k, 1);
         layers_project(net, r.v, states, source, cross->v, 1);
-        if (!net->failed && layers_check(net, attn_kv_cache_init(cache, 1, H, source, D, D, ATTN_F32, 0, NULL, 0),
-                                         "attn_kv_cache_init"))
-            layers_check(net,
-                         attn_kv_cache_append(cache, attn_blhd(r.k, ATTN_F32, 1, source, H, D),
-                                              attn_blhd(r.v, ATTN_F32, 1, source, H, D), NULL),
-                         "attn_kv_cache_append");
+        if (!net->failed)
+            layers_check(net, attn_kv_cache_init(cache, 1, H, source, D, D, ATTN_F32, 0, NULL, 0),
+                         "attn_kv_cache_init");
+        layers_append(net, cache, heads(model, r.k, 1, source), heads(model, r.v, 1, source));
     }
     return layers_outcome(&model->net);
 }
@@ -444,7 +446,7 @@ static attn_tensor decoder_bias(const t5 *model, size_t first, size_t len)
 /* Self-attention of the rows of one text, from row `at` on: they enter the cache and look at it. */
 static void attend_self(t5 *model, rows *r, size_t at, t5_text *text, size_t block, size_t len)
 {
-    size_t H = model->config.num_heads, D = model->config.d_kv, to = at * model->config.inner;
+    size_t beams = text->beams, to = at * model->config.inner;
     attn_kv_cache *cache = &text->self[block];
     attn_opts opts;
     if (model->net.failed)
@@ -453,28 +455,24 @@ static void attend_self(t5 *model, rows *r, size_t at, t5_text *text, size_t blo
     opts.scale = 1;
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     opts.bias = decoder_bias(model, text->length, len);
-    opts.weights = begin_watch(model, T5_DECODER, text->beams, len, text->length + len);
-    layers_check(&model->net,
-                 attn_kv_cache_append(cache, attn_blhd(r->k + to, ATTN_F32, text->beams, len, H, D),
-                                      attn_blhd(r->v + to, ATTN_F32, text->beams, len, H, D), NULL),
-                 "attn_kv_cache_append");
-    layers_attend(&model->net, attn_blhd(r->a + to, ATTN_F32, text->beams, len, H, D),
-                  attn_blhd(r->q + to, ATTN_F32, text->beams, len, H, D), cache, &opts);
+    opts.weights = begin_watch(model, T5_DECODER, beams, len, text->length + len);
+    layers_append(&model->net, cache, heads(model, r->k + to, beams, len), heads(model, r->v + to, beams, len));
+    layers_attend(&model->net, heads(model, r->a + to, beams, len), heads(model, r->q + to, beams, len), cache, &opts);
     end_watch(model, T5_DECODER, block, opts.weights);
 }
 
 /* Attention to the text: the rows of all its hypotheses are queries of one item, so its keys are read once. */
 static void attend_text(t5 *model, rows *r, size_t at, const t5_text *text, size_t block, size_t len)
 {
-    size_t H = model->config.num_heads, D = model->config.d_kv, to = at * model->config.inner, n = text->beams * len;
+    size_t to = at * model->config.inner, n = text->beams * len;
     attn_opts opts;
     if (model->net.failed)
         return;
     memset(&opts, 0, sizeof opts);
     opts.scale = 1;
     opts.weights = begin_watch(model, T5_CROSS, 1, n, text->source);
-    layers_attend(&model->net, attn_blhd(r->a + to, ATTN_F32, 1, n, H, D), attn_blhd(r->q + to, ATTN_F32, 1, n, H, D),
-                  &text->cross[block], &opts);
+    layers_attend(&model->net, heads(model, r->a + to, 1, n), heads(model, r->q + to, 1, n), &text->cross[block],
+                  &opts);
     end_watch(model, T5_CROSS, block, opts.weights);
 }
 
