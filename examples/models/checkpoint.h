@@ -101,8 +101,8 @@ int checkpoint_has(checkpoint *files, const char *format, ...);
 attn_mat checkpoint_matrix(checkpoint *files, size_t rows, size_t cols, const char *format, ...);
 attn_mat checkpoint_stack(checkpoint *files, size_t count, size_t rows, size_t cols, const char *format, ...);
 
-/* What a layer has to make x w^T + bias of x; w is outputs x inputs. checkpoint_linear_of: the matrix NAME.weight, and with
-   has_bias the vector NAME.bias. */
+/* What a layer has to make x w^T + bias of x; w is outputs x inputs. checkpoint_linear_of: the matrix NAME.weight, and
+   with has_bias the vector NAME.bias. */
 typedef struct checkpoint_linear {
     attn_mat w;
     const float *bias; /* [outputs]; NULL: none */

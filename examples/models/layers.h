@@ -58,7 +58,8 @@ const char *layers_outcome(layers *net);
    begins at a multiple of 64 bytes. NULL after an error. */
 float *layers_rows(layers *net, size_t count, size_t width);
 
-/* The same memory in n parts, one behind the other, each of `count` rows of its own width. Returns whether it is there. */
+/* The same memory in n parts, one behind the other, each of `count` rows of its own width. Returns whether it is
+   there. */
 typedef struct layers_part {
     float **rows; /* becomes where the part begins */
     size_t width;

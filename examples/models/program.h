@@ -137,8 +137,8 @@ static inline int program_is_blank(const char *text, size_t size)
     return 1;
 }
 
-/* Reads a file whole, but not much more than `most` bytes of it, into *text, which is NULL at first and to be freed; a NUL
-   follows. Returns 0 where there is no memory; ferror, with errno or 0, and *size tell whether it is whole. */
+/* Reads a file whole, but not much more than `most` bytes of it, into *text, which is NULL at first and to be freed; a
+   NUL follows. Returns 0 where there is no memory; ferror, with errno or 0, and *size tell whether it is whole. */
 static inline int program_read_all(FILE *file, size_t most, char **text, size_t *size)
 {
     size_t room = 0;

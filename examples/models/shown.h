@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the bytes that a text begins with, at least one, how many belong to one character (RFC 3629). It is *whole; or what
-   it lacks may yet come; or, where *wrong, cannot. */
+/* Of the bytes that a text begins with, at least one, how many belong to one character (RFC 3629). It is *whole; or
+   what it lacks may yet come; or, where *wrong, cannot. */
 static inline size_t shown_part(const char *text, size_t size, int *whole, int *wrong)
 {
     const unsigned char *b = (const unsigned char *)text;

@@ -101,8 +101,8 @@ typedef struct t5_text {
     attn_kv_cache *self;          /* and of the hypotheses' own tokens: `beams` items */
 } t5_text;
 
-/* Opens the three files of a directory; opts may be NULL. Returns NULL or a message "PATH: ..." that lives in the model;
-   there is nothing to close then. */
+/* Opens the three files of a directory; opts may be NULL. Returns NULL or a message "PATH: ..." that lives in the
+   model; there is nothing to close then. */
 const char *t5_open(t5 *model, const char *directory, const checkpoint_opts *opts);
 void t5_close(t5 *model);
 
