@@ -125,69 +125,60 @@ help:                                    ## list the targets and variables
 # Stands before a command: what to print in its place, unless V or -s says otherwise.
 short = $(if $(filter-out 0,$V),,@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),,echo '  $1' && ))
 
-# Compiles a file that sees the interface alone, and notes the headers that it includes, for attn.h the stamp $B/api.
+# How things are made: a file that sees the interface alone, which notes the headers that it includes, for attn.h the
+# stamp $B/api; the implementation; a program.
 define object
 @mkdir -p $(@D)
 $(call short,CC $<)$(CC) $(1) -MMD -MP -c -o $@ $<
 @sed 's|[^ ]*attn\.h|$B/api|g' $(@:o=d) > $@.d && mv $@.d $(@:o=d)
 endef
+define implementation
+@mkdir -p $(@D)
+$(call short,CC $<: the implementation)$(CC) $(1) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
+endef
+in = $(1:%=$B/examples/models/%.o)
+of_bpe = bpe bpe_read bpe_split bpe_merge patterns
+listed = $B/api $B/cover.h
+program = $(call short,LD $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 -include $(patsubst %.o,%.d,$(examples) $(tests) $(t_tests) $B/$T/main.o)
 
-$B/api: attn.h
-	@mkdir -p $B
-	@sed '/stop here if you only want the API/q' $< | cmp -s - $@ || sed '/stop here if you only want the API/q' $< > $@
+# What is compiled                                 of what                                  with which flags.
+$B/attn.o: tests/config/implementation.c attn.h $B/flags                     ; $(call implementation,-DATTN_THREADS)
+$B/tests/attn_impl.o: tests/attn_impl.c tests/test_malloc.h attn.h $B/flags  ; $(call implementation,-std=c99 $(warnings))
+$B/examples/%.o: examples/%.c $B/flags | $B/api                              ; $(call object,$(CFLAGS) $(loops) -DATTN_INTERFACE_ONLY)
+$B/tests/%.o: tests/%.c $B/flags_of_tests | $(listed) $B/tests/list.h        ; $(call object,$(test_flags) -I$(@D))
+$B/$T/%.o: $T/%.c $B/flags_of_tests | $(listed)                              ; $(call object,$(test_flags))
+$B/$T/main.o: tests/test_main.c $B/flags_of_tests | $(listed) $B/$T/list.h   ; $(call object,$(test_flags) -I$(@D))
+$B/heap/%.o: examples/models/%.c $B/flags $B/flags_of_tests | $B/api         ; $(call object,$(heap_flags))
 
-# Notebooks and other examples: any of them is a program by itself; here they share one object of the implementation.
-$B/attn.o: tests/config/implementation.c attn.h $B/flags
-	$(call short,CC $<: the implementation)$(CC) $(CFLAGS) $(IMPL_CFLAGS) -DATTN_THREADS -I. -c -o $@ $<
-
-$B/examples/%.o: examples/%.c $B/flags | $B/api
-	$(call object,$(CFLAGS) $(loops) -DATTN_INTERFACE_ONLY)
-$B/examples/models/train/%.o: loops = $(if $(filter -O2,$(CFLAGS)),-O3)# over numbers, for vectors
-
-$B/%: $B/examples/%.o $B/attn.o
-	$(call short,LD $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
-
-in = $(1:%=$B/examples/models/%.o)
+# What is linked                                   of what: a notebook is a program by itself; here they share one
+$B/%: $B/examples/%.o $B/attn.o                                              ; $(program)
+$B/tokenize $B/tensors $B/decode_ids $(learners) $B/test $B/test_examples:   ; $(program)
 $B/05_translate: $(call in,json safetensors checkpoint sentencepiece layers t5 beam translate)
 $B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert vectors)
-of_bpe = bpe bpe_read bpe_split bpe_merge patterns
 $B/13_generate: $(call in,json safetensors checkpoint layers unicode $(of_bpe) sentencepiece tokenizer chat)
 $B/13_generate: $(call in,sample decoder)
 $B/tokenize: $(call in,tokenize $(of_bpe) sentencepiece wordpiece unicode json)
 $B/tensors: $(call in,tensors safetensors json)
-$B/grammar: $B/examples/models/train/grammar.o
-$B/train: $(addprefix $B/examples/models/,train/train.o train/learn.o train/network.o sentencepiece.o) $B/attn.o
+$B/grammar: $(call in,train/grammar)
+$B/train: $(call in,train/train train/learn train/network sentencepiece) $B/attn.o
 $B/decode_ids: $B/$T/decode_ids.o $(call in,json safetensors checkpoint layers decoder) $B/attn.o
-$B/tokenize $B/tensors $B/decode_ids $(learners):
-	$(call short,LD $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
-
-# The test programs: of the library; and of what the examples read and compute with, given the allocator of the tests.
 $B/test: $(tests)
 $B/test_examples: $(t_tests) $B/$T/main.o $(addprefix $B/tests/,test_util.o attn_impl.o)
-$B/test $B/test_examples:
-	$(call short,LD $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
+# Flags. Of the examples, training gets vectors; of the tests, those that compute references; of the readers that tests
+# give their allocator, those that sum get no -ffast-math: the headers say why.
+$B/examples/models/train/%.o: loops = $(if $(filter -O2,$(CFLAGS)),-O3)
 test_cflags = $(if $(filter file,$(origin CFLAGS)),-O1,$(CFLAGS))# the least to compile and run
-$(patsubst %,$B/tests/%.o,test_util tensors sdpa_ref backward_ref grid trial cache): test_cflags = $(CFLAGS)# run most
+$(patsubst %,$B/tests/%.o,test_util tensors sdpa_ref backward_ref grid trial cache): test_cflags = $(CFLAGS)
 test_flags = -std=c99 $(warnings) $(test_cflags) -fno-fast-math -I. -Itests -I$B
-$B/tests/%.o: tests/%.c $B/flags_of_tests | $B/api $B/cover.h $B/tests/list.h
-	$(call object,$(test_flags) -I$(@D))
-
-$B/$T/%.o: $T/%.c $B/flags_of_tests | $B/api $B/cover.h
-	$(call object,$(test_flags))
-
-$B/$T/main.o: tests/test_main.c $B/flags_of_tests | $B/api $B/cover.h $B/$T/list.h
-	$(call object,$(test_flags) -I$(@D))
-
-$B/tests/attn_impl.o: tests/attn_impl.c tests/test_malloc.h attn.h $B/flags
-	@mkdir -p $(@D)
-	$(call short,CC $<)$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
-
-$B/heap/%.o: examples/models/%.c $B/flags $B/flags_of_tests | $B/api
-	$(call object,-std=c99 $(warnings) $(test_cflags) $(filter-out $(lax),$(IMPL_CFLAGS)) $(heap))
-$(patsubst %,$B/heap/%.o,t5 layers bert decoder train/network): lax = -ffast-math# sums; the headers say why
+heap_flags = -std=c99 $(warnings) $(test_cflags) $(filter-out $(lax),$(IMPL_CFLAGS)) $(heap)
+$(patsubst %,$B/heap/%.o,t5 layers bert decoder train/network): lax = -ffast-math
 heap = -Dmalloc=test_malloc -Dcalloc=test_calloc -Drealloc=test_realloc -Dfree=test_free
+
+$B/api: attn.h
+	@mkdir -p $B
+	@sed '/stop here if you only want the API/q' $< | cmp -s - $@ || sed '/stop here if you only want the API/q' $< > $@
 
 # What is generated changes only when what it says does. cover.h: a macro for each public function, which notes that a
 # test has called it; list.h: RUN(...) for each TEST(...) of a directory, PUBLIC(...) for what the library's must call.
