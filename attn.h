@@ -951,7 +951,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    changes bits, or breaks the promise.
 
    Which kernel: as many rows as one item, or text, has by itself decide, and the length of a sum, never the call:
-   attn__is_few (attention), attn__are_few (products). With ctx.batch_invariant all rows are few, but for sums over
+   attn__has_few (attention), attn__are_few (products). With ctx.batch_invariant all rows are few, but for sums over
    tokens or heads, whose length is the call's (attn__mean_weights, attn__weights_backward, attn__bias_backward and the
    batch in attn__input_backward). Types and the length of listed blocks decide about pairs (attn__ctx_products),
    options that change scores about where the scale is applied (attn__choose_scale).
@@ -4603,7 +4603,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
    Layout. Of many rows, queries lie on the lanes of vectors: maxima, sums and hidden keys are compared and added lane
    by lane, K and V are read where they lie, row by row, each element broadcast to all lanes.
 
-   Few rows, as in decoding, would leave most lanes idle (attn__is_few says which items have few). There the terms of a
+   Few rows, as in decoding, would leave most lanes idle (attn__has_few says which items have few). There the terms of a
    dot product lie on lanes: what happens to one query is
 
        attn__score_tile
@@ -4799,7 +4799,7 @@ typedef struct attn__block {
     attn__range split_keys;         /* keys of that split that any row may see */
     attn__range part;               /* what the tile spans: it has those of keys from .. to - 1 that are attended */
     int by_bounds, by_mask;         /* what these show of them, and hide: attn__visibility */
-    int few;                        /* its rows take the kernels of few rows: attn__is_few */
+    int few;                        /* its rows take the kernels of few rows: attn__has_few */
     size_t tile_keys;
     const struct attn__block *next; /* which meets a tile next: the same tile, if it comes later in the unit */
     attn__tile tile;
@@ -4819,13 +4819,7 @@ static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
 
 static void attn__set_real(const attn__plan *plan, void *reals, size_t i, double x)
 {
-    float single;
-    if (plan->call.kern->real == ATTN_F64) {
-        ATTN__MEMCPY((double *)reals + i, &x, 8);
-    } else {
-        single = (float)x;
-        ATTN__MEMCPY((float *)reals + i, &single, 4);
-    }
+    attn__set_element(attn__real_at(plan, reals, i), plan->call.kern->real, x);
 }
 
 static double attn__to_real(const attn__plan *plan, double x) /* rounded to the compute type */
@@ -4950,12 +4944,12 @@ static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t
 
        which there are, and which a row sees       attn__items, attn__valid_keys, attn__ask, attn__visible
        for the next tile                           attn__next_key, attn__set_tile
-       for its rows, what is prefetched besides    attn__tile_rows, attn__few_rows, attn__tile_scales
+       for its rows, what is prefetched besides    attn__tile_rows, attn__few_rows, attn__scale_tile
        for keys of it whose numbers follow         attn__next_run: bias, ALiBi, score_mod, bounds, mask and dropout
        each other                                  depend on numbers
 
    and those that store rows, or add what is not finite, for one row or key: attn__find_rows, attn__scale_at,
-   attn__place_of_key, attn__lacks_page.
+   attn__run, attn__lacks_page.
 
    A tile is made of runs: keys whose numbers follow each other, and whose rows do so in memory. Of a tensor it is one;
    pages, rings and lists make more. Where tiles cannot leave out keys that are not listed, as each row has lists of its
@@ -5232,56 +5226,14 @@ static int attn__next_run(const attn__block *block, attn__tile *run, size_t *i)
         return 0;
     run->scores = attn__real_at(block->plan, block->tile.scores, next->at * block->tile.layout.element);
     run->first_key = block->part.from + next->key;
-    run->keys = block->part.to - block->part.from;
-    if (block->tile.keys == run->keys) { /* none is left out */
-        *i = shared->runs;
-        return 1;
-    }
     for (run->keys = 0; *i < shared->runs && block->part.from + next->key == run->first_key + run->keys; next++, ++*i)
         run->keys += next->keys;
     return 1;
 }
 
-static void attn__and_bits(char *word, size_t size, uint64_t bits) /* the word is as wide as a real */
-{
-    uint64_t wide;
-    uint32_t narrow;
-    if (size == sizeof wide) {
-        ATTN__MEMCPY(&wide, word, sizeof wide);
-        wide &= bits;
-        ATTN__MEMCPY(word, &wide, sizeof wide);
-    } else {
-        ATTN__MEMCPY(&narrow, word, sizeof narrow);
-        narrow &= (uint32_t)bits;
-        ATTN__MEMCPY(word, &narrow, sizeof narrow);
-    }
-}
-
 static int attn__lists_by_bits(const attn__block *block) /* are keys that are not listed hidden by bits? */
 {
     return attn__has_lists(&block->plan->call.opts) && !block->plan->schedule.skips;
-}
-
-/* Clears the bits of keys of the tile that are not listed, where bits hide them. */
-static void attn__mask_unlisted(const attn__block *block)
-{
-    const attn__tile *tile = &block->tile;
-    size_t size = block->plan->call.kern->size, wide = 8 * size, k0 = block->part.from, row, rows, entry, r, w;
-    attn__range word, part;
-    attn__listed listed = {NULL, 0, 0};
-    uint64_t bits;
-    for (row = 0; row < tile->lanes && attn__lists_by_bits(block); row += rows) {
-        rows = row < block->at.count ? attn__listed_for(block, row, &listed) : tile->lanes - row;
-        for (w = 0; w < tile->keys; w += wide) {
-            char *words = attn__real_at(block->plan, block->shared->mask, w / wide * tile->lanes);
-            word.from = part.to = k0 + w;
-            word.to = attn__min(word.from + wide, block->part.to);
-            for (bits = 0, entry = SIZE_MAX; row < block->at.count && attn__next_part(&listed, word, &entry, &part);)
-                bits |= UINT64_MAX >> (64 - (part.to - part.from)) << (part.from - word.from);
-            for (r = row; r < row + rows; r++)
-                attn__and_bits(words + r * size, size, bits);
-        }
-    }
 }
 
 /* Of keys from .. to - 1, those from the first to the last that is listed for any row, or all where bits do not hide
@@ -5339,22 +5291,6 @@ static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, c
     attn__find_runs(block, block->part);
 }
 
-/* The scales of the tile's rows of a head, in I8, as reals: by them scores and weights are multiplied, and not each
-   element. */
-static const void *attn__tile_scales(const attn__block *block, const float *scales, size_t h)
-{
-    const attn__plan *plan = block->plan;
-    const attn__shared *shared = block->shared;
-    const attn__run *run;
-    for (run = shared->run; run < shared->run + shared->runs; run++)
-        plan->call.kern->load(attn__real_at(plan, shared->scales, run->at), run->keys,
-                              scales + attn__scale_at(&plan->source, plan->call.k.heads, run->item, h, run->row),
-                              ATTN_F32, 0, 1, 1, run->keys);
-    ATTN__MEMSET(attn__real_at(plan, shared->scales, block->tile.keys), 0,
-                 plan->call.kern->lanes * plan->call.kern->size);
-    return shared->scales;
-}
-
 /* The rows of the tile after the one in hand, for the kernel to prefetch. */
 ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t)
 {
@@ -5397,16 +5333,6 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
         attn__copy_rows(block, cache, t);
     rows->data = attn__copied_row(block, cache->rows, t, attn__keys_in(block, cache->held.from, block->part.from));
     rows->step = (ptrdiff_t)(keys ? attn__terms(kern, t->dim) : t->dim);
-}
-
-/* Where key number n of the tile lies: its row, of an item of k and v. */
-static size_t attn__place_of_key(const attn__block *block, size_t n, size_t *item)
-{
-    const attn__run *run = block->shared->run;
-    while (n >= (size_t)run->at + run->keys)
-        run++;
-    *item = run->item;
-    return run->row + n - run->at;
 }
 
 /* at[j] = where the row of t of the jth key of the runs is. `quarter` not 0, for what is prefetched: in the order 0,
@@ -5514,30 +5440,40 @@ static int attn__has_few(const attn__plan *plan, size_t b, size_t most)
     return attn__valid_queries(plan, b) * (plan->call.q.heads / plan->call.k.heads) <= most;
 }
 
-/* Do the kernels of few rows take it? Nothing else decides, but batch_invariant, with which all are few. */
-static int attn__is_few(const attn__plan *plan, size_t b)
-{
-    return attn__has_few(plan, b, plan->schedule.few);
-}
-
 /* -- a tile: visibility -- */
 
-/* The run's part of the mask, as bits. Lanes past the last row see nothing. */
+/* The run's part of the mask, as bits. Lanes past the last row see nothing. Where bits hide keys that are not listed,
+   the run is a whole tile, and of each row of a mask those keys are left out; without a mask all listed keys are seen,
+   by all rows that share the list. */
 ATTN__NOINLINE void attn__gather_mask(const attn__block *block, attn__tile *run)
 {
     const attn_tensor *mask = &block->plan->call.opts.mask;
-    size_t row, rows, h, i;
+    const attn__range keys = {run->first_key, run->first_key + run->keys};
+    unsigned char listed_bytes[ATTN__FEW_KEYS];
+    size_t row, rows, h, i, j, entry;
+    attn__listed listed;
+    attn__range part;
     run->mask = block->shared->mask;
-    if (block->at.count < run->lanes || !mask->data)
-        ATTN__MEMSET(block->shared->mask, mask->data ? 0 : 255, attn__blocks(run->keys, 64) * 8 * run->lanes);
-    for (row = 0; row < block->at.count && mask->data; row += rows) {
+    if (block->at.count < run->lanes)
+        ATTN__MEMSET(block->shared->mask, 0, attn__blocks(run->keys, 64) * 8 * run->lanes);
+    for (row = 0; row < block->at.count; row += rows) {
         const unsigned char *from;
+        ptrdiff_t rs = mask->len_stride, cs = mask->dim_stride;
         rows = attn__query_of(block, row, &h, &i);
-        from = (const unsigned char *)attn__tensor_at(mask, block->at.b, h, i, run->first_key);
-        block->plan->call.kern->load_bits(attn__real_at(block->plan, block->shared->mask, row), run->lanes, from,
-                                          mask->len_stride, mask->dim_stride, rows, run->keys);
+        from = (const unsigned char *)attn__tensor_at(mask, block->at.b, h, i, keys.from);
+        if (attn__lists_by_bits(block)) {
+            rows = attn__min(attn__listed_for(block, row, &listed), mask->data ? 1 : rows);
+            ATTN__MEMSET(listed_bytes, 0, run->keys);
+            for (part.to = keys.from, entry = SIZE_MAX; attn__next_part(&listed, keys, &entry, &part);)
+                for (j = part.from - keys.from; j < part.to - keys.from; j++)
+                    listed_bytes[j] = !mask->data || from[(ptrdiff_t)j * cs];
+            from = listed_bytes;
+            rs = 0;
+            cs = 1;
+        }
+        block->plan->call.kern->load_bits(attn__real_at(block->plan, block->shared->mask, row), run->lanes, from, rs,
+                                          cs, rows, run->keys);
     }
-    attn__mask_unlisted(block);
 }
 
 /* What the mask alone lets rows i .. i + rows - 1 of head h see of n keys from number k0 on. */
@@ -5590,18 +5526,6 @@ static int attn__classify_half(const attn__block *block, size_t k0, size_t to)
     return block->mask_cache[half];
 }
 
-/* What the mask lets rows see of n keys that all of them see but for it. */
-static int attn__classify_cached(const attn__block *block, size_t k0, size_t n)
-{
-    size_t k;
-    int found = 0, half = 1;
-    for (k = k0; k < k0 + n && half; k += ATTN__HALF_TILE) {
-        half = attn__classify_half(block, k, k0 + n);
-        found |= half;
-    }
-    return half ? found : attn__classify(block, k0, n);
-}
-
 /* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. */
 static attn__range attn__visible_part(const attn__row *row, size_t k0, size_t n)
 {
@@ -5634,10 +5558,14 @@ static void attn__find_visibility(attn__block *block, size_t k0, size_t n)
 {
     const attn_tensor *mask = &block->plan->call.opts.mask;
     attn__range part;
-    size_t row, h, i;
+    size_t row, h, i, k;
+    int half;
     if (block->visible_to_all.from <= k0 && k0 + n <= block->visible_to_all.to) {
         block->by_bounds |= ATTN__SOME_VISIBLE;
-        block->by_mask |= mask->data ? attn__classify_cached(block, k0, n) : 0;
+        for (k = k0; mask->data && k < k0 + n; k += half ? ATTN__HALF_TILE : n) {
+            half = attn__classify_half(block, k, k0 + n);
+            block->by_mask |= half ? half : attn__classify(block, k, k0 + n - k);
+        }
         return;
     }
     for (row = 0; row < block->at.count; row++) {
@@ -5927,13 +5855,17 @@ static void attn__score_run(attn__block *block, attn__tile *run, double scale)
 
 /* -- a tile of few rows -- */
 
-static void attn__clear_nonfinite(void *elements, attn_dtype dtype, size_t n) /* to 0 */
+/* Numbers that are not finite become 0: of n reals, or of elements of terms, which are known to have some. Returns if
+   there are any. */
+static int attn__clear_nonfinite(const attn__kernels *kern, void *x, size_t n, attn_dtype dtype)
 {
+    const int found = dtype != kern->real || kern->nonfinite(x, 0, 1, n);
     void *at;
     size_t i;
-    for (i = 0; i < n; i++)
-        if (!attn__is_finite(attn__get_element(at = attn__at(elements, dtype, (ptrdiff_t)i), dtype)))
+    for (i = 0; found && i < n; i++)
+        if (!attn__is_finite(attn__get_element(at = attn__at(x, dtype, (ptrdiff_t)i), dtype)))
             attn__set_element(at, dtype, 0.0);
+    return found;
 }
 
 /* How many keys of the tile, from number k on, are of one chain. */
@@ -5996,10 +5928,7 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
             }
             if (copies)
                 attn__copy_few(block, &part, g, t);
-            if (clean && kern->nonfinite(block->shared->copied_rows, (ptrdiff_t)t->dim, n, t->dim)) {
-                attn__clear_nonfinite(block->shared->copied_rows, kern->real, n * t->dim);
-                found = 1;
-            }
+            found |= clean && attn__clear_nonfinite(kern, block->shared->copied_rows, n * t->dim, kern->real);
             if (values)
                 kern->weigh(attn__real_at(plan, state->out, row * state->layout.query), state->layout.query,
                             attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, now);
@@ -6011,25 +5940,30 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
     return found;
 }
 
-/* Multiplies the tile's scores, or weights, by the scales of I8. `clean`: as above. */
+/* Multiplies the tile's scores, or weights, by the scales of its rows in I8, so that not each element has to be.
+   `clean`: scales that are not finite count as 0; returns if there are any. */
 static int attn__scale_tile(const attn__block *block, const float *scales, int clean)
 {
     const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn__shared *shared = block->shared;
+    const attn__run *run;
     attn__tile part;
-    size_t g;
+    size_t g, h;
     int found = 0;
     if (!scales)
         return 0;
     part = block->tile;
     part.queries = block->at.count / block->at.heads;
-    for (g = 0; g < block->at.heads; g++) {
-        const void *reals = attn__tile_scales(block, scales, block->at.kv_head + g);
-        if (clean && plan->call.kern->nonfinite(reals, 0, 1, part.keys)) {
-            attn__clear_nonfinite(block->shared->scales, plan->call.kern->real, part.keys);
-            found = 1;
-        }
+    ATTN__MEMSET(attn__real_at(plan, shared->scales, part.keys), 0, kern->lanes * kern->size);
+    for (g = 0, h = block->at.kv_head; g < block->at.heads; g++, h++) {
+        for (run = shared->run; run < shared->run + shared->runs; run++)
+            kern->load(attn__real_at(plan, shared->scales, run->at), run->keys,
+                       scales + attn__scale_at(&plan->source, plan->call.k.heads, run->item, h, run->row), ATTN_F32, 0,
+                       1, 1, run->keys);
+        found |= clean && attn__clear_nonfinite(kern, shared->scales, part.keys, kern->real);
         part.scores = attn__real_at(plan, block->tile.scores, g * part.queries * part.layout.query);
-        plan->call.kern->block.scale_keys(&part, reals);
+        kern->block.scale_keys(&part, shared->scales);
     }
     return found;
 }
@@ -6092,7 +6026,7 @@ static int attn__multiply_values(const attn__block *block, int clean)
     clean = clean && kern->nonfinite_terms(v.data, v.step, terms, Dv);
     if (clean) {
         attn__tile_rows(block, &v, &plan->call.v, 1);
-        attn__clear_nonfinite(attn__real_at(plan, v.data, 0), kern->element, terms * kern->term * Dv);
+        attn__clear_nonfinite(kern, attn__real_at(plan, v.data, 0), terms * kern->term * Dv, kern->element);
         block->shared->v.head = SIZE_MAX; /* it is no copy of V any more */
     }
     if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
@@ -6112,6 +6046,11 @@ static int attn__multiply_values(const attn__block *block, int clean)
     return clean;
 }
 
+static void attn__scale_rows(const attn__block *block, void *x, attn__layout layout, size_t n) /* by 1 / sum */
+{
+    block->plan->call.kern->block.scale(x, layout, n, block->at.count, attn__row_real(block, ATTN__INVERSE, 0));
+}
+
 /* Which keys of the tile are hidden from which rows, by its scores: a weight or gradient that is 0 does not tell. */
 static void attn__find_hidden(const attn__block *block, uint64_t *hidden)
 {
@@ -6127,25 +6066,28 @@ static void attn__find_hidden(const attn__block *block, uint64_t *hidden)
     }
 }
 
-/* The scores of the tile once more, which tell a hidden key (-infinity) from a visible one whose weight has become 0;
-   then the weights again: the state knows the maximum over the tile by now, so that softmax gives the same ones. */
-static void attn__recompute_weights(attn__block *block, uint64_t *hidden)
+/* The weights of the tile that attn__prepare_tile has made ready, once more: the state knows the maximum over the tile
+   by now, so that softmax gives the same ones. `hidden`: where its scores, which are computed for that, say which keys
+   are hidden (-infinity), as a weight may be 0 in any case; NULL: weights are to be divided by the sum. */
+static void attn__recompute_weights(attn__block *block, const attn__state *state, uint64_t *hidden)
 {
     const attn__plan *plan = block->plan;
     const attn__tile *tile = &block->tile;
     double max[ATTN__BLOCK_ROWS / 2], sum[ATTN__BLOCK_ROWS / 2]; /* half as many as of floats */
     unsigned char nan[ATTN__BLOCK_ROWS];
-    attn__state again = *block->into;
-    attn__prepare_tile(block, block->part.from, block->part.to);
+    attn__state again = *state;
     attn__score_tile(block, ATTN_STAGE_FINAL, 0);
-    attn__find_hidden(block, hidden);
+    if (hidden)
+        attn__find_hidden(block, hidden);
     again.max = max;
     again.sum = sum;
     again.nan = nan;
     ATTN__MEMSET(sum, 0, sizeof sum);
     ATTN__MEMSET(nan, 0, sizeof nan);
-    ATTN__MEMCPY(max, block->into->max, tile->lanes * plan->call.kern->size);
+    ATTN__MEMCPY(max, state->max, tile->lanes * plan->call.kern->size);
     plan->call.kern->block.softmax(tile, &again, plan->call.softmax_scale);
+    if (!hidden)
+        attn__scale_rows(block, tile->scores, tile->layout, tile->keys);
     attn__drop(block, tile->scores);
 }
 
@@ -6162,14 +6104,17 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_ten
 {
     const attn__plan *plan = block->plan;
     const attn__layout of = block->tile.layout;
-    size_t n, g, d, r, h, row, item, key, queries = block->at.count / block->at.heads;
+    const attn__run *run = block->shared->run;
+    size_t n, g, d, r, h, row, key, queries = block->at.count / block->at.heads;
     double x;
-    for (n = 0; n < block->tile.keys; n++)
-        for (g = 0, key = attn__place_of_key(block, n, &item); g < block->at.heads; g++)
-            for (d = 0, h = block->at.kv_head + g; d < t->dim; d++) {
-                x = attn__get_element(attn__tensor_at(t, item, h, key, d), t->dtype);
+    for (n = 0; n < block->tile.keys; n++) {
+        run += n == (size_t)run->at + run->keys; /* its keys follow */
+        key = run->row + n - run->at;
+        for (g = 0, h = block->at.kv_head; g < block->at.heads; g++, h++)
+            for (d = 0; d < t->dim; d++) {
+                x = attn__get_element(attn__tensor_at(t, run->item, h, key, d), t->dtype);
                 if (scales)
-                    x *= (double)scales[attn__scale_at(&plan->source, t->heads, item, h, key)];
+                    x *= (double)scales[attn__scale_at(&plan->source, t->heads, run->item, h, key)];
                 for (r = 0; r < queries && !attn__is_finite(x); r++) {
                     row = g * queries + r;
                     if (!(hidden[n] >> row & 1))
@@ -6177,12 +6122,14 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_ten
                                           attn__real_at(plan, weights, n * of.element + row * of.query), x);
                 }
             }
+    }
 }
 
 ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
 {
     uint64_t *hidden = block->shared->hidden;
-    attn__recompute_weights(block, hidden);
+    attn__prepare_tile(block, block->part.from, block->part.to);
+    attn__recompute_weights(block, block->into, hidden);
     attn__add_nonfinite(block, &block->plan->call.v, block->plan->source.v_scales, (char *)block->into->out,
                         block->into->layout, block->tile.scores, hidden);
 }
@@ -6218,13 +6165,15 @@ static void attn__fill_part(const attn_tensor *t, size_t b, size_t h, size_t i, 
     }
 }
 
-/* The block's rows of t, elements from .. to - 1, = x. */
+/* The block's rows of t, elements from .. to - 1, = x; but weights, x = 0, of a row that is NaN are that. */
 static void attn__fill(const attn__block *block, const attn_tensor *t, size_t from, size_t to, double x)
 {
     size_t row, h, i;
+    double inverse;
     for (row = 0; row < block->at.count; row++) {
         attn__query_of(block, row, &h, &i);
-        attn__fill_part(t, block->at.b, h, i, from, to, x);
+        inverse = attn__bits(x) ? 0 : attn__get_real(block->plan, attn__row_real(block, ATTN__INVERSE, row), 0);
+        attn__fill_part(t, block->at.b, h, i, from, to, attn__is_finite(inverse) ? x : inverse);
     }
 }
 
@@ -6395,7 +6344,7 @@ static int attn__begin_block(attn__block *block, size_t index)
     if (schedule->mask_tiles > 0 && !same_rows)
         ATTN__MEMSET(block->mask_cache, 0, 2 * schedule->mask_tiles);
     block->next = block;
-    block->few = attn__is_few(plan, at->b);
+    block->few = attn__has_few(plan, at->b, schedule->few); /* nothing else decides which kernels take them */
     block->tile_keys = block->few ? schedule->few_keys : schedule->tile_keys;
     block->tile.queries = at->count;
     block->tile.lanes = attn__whole(at->count, lanes);
@@ -6478,47 +6427,22 @@ static void attn__merge_split(attn__block *block) /* into the result over the sp
     call->kern->block.merge(&block->tile, &block->state, &block->split, call->v.dim, call->softmax_scale);
 }
 
-static void attn__scale_rows(const attn__block *block, void *x, attn__layout layout, size_t n) /* by 1 / sum */
-{
-    block->plan->call.kern->block.scale(x, layout, n, block->at.count, attn__row_real(block, ATTN__INVERSE, 0));
-}
-
-/* Weights of keys from .. to - 1, which no row of the block sees: 0, and NaN where the row is. */
-static void attn__fill_weights(const attn__block *block, size_t from, size_t to)
-{
-    const attn_tensor *weights = &block->plan->call.opts.weights;
-    size_t row, h, i;
-    double inverse;
-    for (row = 0; row < block->at.count; row++) {
-        inverse = attn__get_real(block->plan, attn__row_real(block, ATTN__INVERSE, row), 0);
-        attn__query_of(block, row, &h, &i);
-        attn__fill_part(weights, block->at.b, h, i, from, to, attn__is_finite(inverse) ? 0.0 : inverse);
-    }
-}
-
 /* Weights that cannot hold scores, or with dropout, tile by tile: scores are computed once more, now that max and sum
    are known. */
 static void attn__recompute_to_weights(attn__block *block)
 {
-    const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
-    attn__tile *tile = &block->tile;
+    const attn_tensor *weights = &block->plan->call.opts.weights;
     size_t tile_keys = block->tile_keys, k0, next;
     int seen;
-    ATTN__MEMCPY(block->split.max, block->state.max, tile->lanes * kern->size);
-    ATTN__MEMSET(block->split.sum, 0, tile->lanes * kern->size);
     for (k0 = block->visible_to_any.from; k0 < block->visible_to_any.to; k0 = next) {
         next = attn__min((attn__quotient(k0, tile_keys) + 1) * tile_keys, block->visible_to_any.to);
         seen = attn__next_key(block, k0, next) < next && attn__prepare_tile(block, k0, next);
-        if (!seen || tile->keys < next - k0)
-            attn__fill_weights(block, k0, next);
+        if (!seen || block->tile.keys < next - k0)
+            attn__fill(block, weights, k0, next, 0.0);
         if (!seen)
             continue;
-        attn__score_tile(block, ATTN_STAGE_FINAL, 0);
-        kern->block.softmax(tile, &block->split, plan->call.softmax_scale); /* its max is final: it stays */
-        attn__scale_rows(block, tile->scores, tile->layout, tile->keys);
-        attn__drop(block, tile->scores);
-        attn__scatter_tile(block, &plan->call.opts.weights, 1.0);
+        attn__recompute_weights(block, &block->state, NULL);
+        attn__scatter_tile(block, weights, 1.0);
     }
 }
 
@@ -6537,8 +6461,8 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
     if (opts->scores.data && seen.from < seen.to) /* the first of a term or chain may not exist */
         attn__fill(block, &opts->scores, seen.from, block->exists.from, attn__minus_infinity());
     if (opts->weights.data) {
-        attn__fill_weights(block, 0, seen.from);
-        attn__fill_weights(block, seen.to, keys);
+        attn__fill(block, &opts->weights, 0, seen.from, 0.0);
+        attn__fill(block, &opts->weights, seen.to, keys, 0.0);
     }
     for (row = 0; plan->schedule.weights_in_place && row < block->at.count; row++) {
         attn__range part = attn__visible_part(&rows[row], seen.from, seen.to - seen.from);
@@ -9097,10 +9021,7 @@ static int attn__pack_rows(const attn__block *block, char *panels, const attn_te
     attn__query_of(block, 0, &h, &i);
     rows = attn__head_part(t, block->at.item, h, block->at.start + i, block->at.count, 0);
     attn__gemm_pack(kern, panels, &rows, 0, rows.rows, 0, rows.cols);
-    if (!kern->nonfinite(panels, 0, 1, n))
-        return 0;
-    attn__clear_nonfinite(panels, kern->real, n);
-    return 1;
+    return attn__clear_nonfinite(kern, panels, n, kern->real);
 }
 
 /* dO of the block; delta = dout . out - dlse, and lse, of each row; 0 past the last. A row whose lse is -infinity sees
@@ -9339,7 +9260,7 @@ static void attn__add_queries(attn__backward_worker *worker)
     rows = k.data;
     if (worker->k_nonfinite) {
         ATTN__MEMCPY(worker->clean, rows, n);
-        attn__clear_nonfinite(worker->clean, plan->call.kern->real, tile->keys * D);
+        attn__clear_nonfinite(plan->call.kern, worker->clean, tile->keys * D, plan->call.kern->real);
         rows = worker->clean;
     }
     plan->call.kern->gemm(worker->dq, rows, 1, (ptrdiff_t)D, D, worker->dscores, tile->lanes, tile->keys, 0,
