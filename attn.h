@@ -967,7 +967,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    does not matter, as a hidden one has the weight 0. Its value may be NaN: then it is left out, and added for those
    that see it (attn__add_nonfinite), with the same weights, computed once more (attn__recompute_weights).
    Splits of keys follow from the item's own length, and from whether it has few rows; they are merged from left to
-   right (attn__splits, attn__merge_split).
+   right (attn__splits, attn__attend_blocks).
    An exponential is the same wherever it stands: rests of rows go through whole vectors too (softmax_exp, weights).
    Gradients: a product over a tile is finished before it is added; dq takes tiles, dk and dv query heads and blocks in
    ascending order, so a cell waits for those above and to the left of it (attn__take_cell); a bias that heads or items
@@ -2608,17 +2608,6 @@ typedef struct attn__few {
     void *lanes; /* dot: dot_keys vectors of each query, and of one more if there are 3 or 7 of 8: of a part, what is
                     added up so far; of a whole, of ATTN__DOT_MOST queries at most */
 } attn__few;
-
-/* The same from key number k on. */
-ATTN__INLINE attn__few attn__few_from(const attn__few *few, size_t k)
-{
-    attn__few rest = *few;
-    rest.at = few->at ? few->at + k : NULL;
-    rest.row = few->row + (ptrdiff_t)k * few->step;
-    rest.keys = few->keys - k;
-    rest.next = few->next ? few->next + k : NULL;
-    return rest;
-}
 
 /* -- tuning --
 
@@ -4586,8 +4575,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
        attn_sdpa
          attn__sdpa_ready              checks and resolves the arguments, makes the schedule, finds the scratch
          attn__plan_run                runs it there, or on the stack
-           attn__plan_execute          runs the workers; then attn__merge_kept_splits, where splits ran in parallel
-             attn__sdpa_worker         takes units of work until none is left: blocks, or attn__attend_one_split
+           attn__plan_execute          runs the workers; then merges the splits, where these ran in parallel
+             attn__sdpa_worker         takes units of work until none is left: blocks, or one split of a block
                attn__attend_blocks     the query blocks of a unit
                  attn__begin_block     which keys its rows see; Q gathered into vectors
                  attn__attend_split    a split of the keys, tile by tile, for all blocks of the unit
@@ -4597,7 +4586,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
                                               wanted are kept in the caller's matrices
                      softmax                  the kernel; attn__drop
                      attn__accumulate_values  P V
-                 attn__merge_split     the result over one more split joins that over those before
+                 merge                 the kernel: the result over one more split joins that over those before
                  attn__finish_block    out / sum, sinks, lse; attn__finish_matrices: weights and scores
 
    Layout. Of many rows, queries lie on the lanes of vectors: maxima, sums and hidden keys are compared and added lane
@@ -4681,7 +4670,6 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     size_t block_rows;          /* rows of a query block, in whole vectors, */
     size_t most_rows;           /* and if blocks were filled one after another, for which there is room; */
     int full_rows;              /* as many as any block has: several blocks may share a unit */
-    size_t slots;               /* texts, whose units are slots: see attn__place_in_text */
     size_t few;                 /* rows of an item and group of query heads that are few, at most; */
     int takes_few;              /* some items may have few */
     size_t few_rows, many_rows; /* room for rows of a block of few, and of many, if there are such blocks */
@@ -4699,7 +4687,6 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     int skips, scattered;        /* of the room of keys: tiles have listed keys alone; they may lie in several places */
     int masked, hides;           /* there is a mask; tiles need bits of keys that it, or a list, hides */
     int vary;                    /* items have as many queries as they say, which is not looked at here */
-    int listed, own_keys;        /* there are lists of keys; key/value heads have their own */
     int k_direct, v_direct;      /* rows are read where they lie, unless they lie in several places */
     int parallel_splits;        /* splits run in parallel: their results are kept, then merged; */
     int side_splits;            /* there is room for that, as all heads of an item may be one block of few rows */
@@ -4883,23 +4870,31 @@ static void *attn__query_at(const attn__block *block, const attn_tensor *t, size
     return attn__tensor_at(t, block->at.item, h, block->at.start + i, d);
 }
 
+/* Elements first .. first + n - 1 of the block's rows of t from number `row` on, as far as these are of one head, in
+   the order of numbers of such a layout: a row of the matrix for each element, where queries lie on lanes. Returns how
+   many rows of the block they are. */
+static size_t attn__view_rows(attn_mat *view, const attn__block *block, attn__layout layout, const attn_tensor *t,
+                              size_t row, size_t first, size_t n)
+{
+    size_t h, i, run = attn__query_of(block, row, &h, &i);
+    const attn_mat m = {attn__query_at(block, t, h, i, first), t->dtype, run, n, t->len_stride, t->dim_stride};
+    *view = layout.query == 1 ? attn_mat_t(m) : m;
+    return run;
+}
+
 /* x = elements first .. first + n - 1 of the block's rows in t, as `words` reals, or terms, that a loader makes.
    Lanes past the last row get zeros. */
 static void attn__gather_by(attn__load_kernel *load, size_t words, const attn__block *block, void *x,
                             attn__layout layout, const attn_tensor *t, size_t first, size_t n)
 {
-    size_t row, run, h, i;
+    size_t row, run, ld = attn__max(layout.query, layout.element);
+    attn_mat m;
     if (layout.query == 1 && block->at.count < block->tile.lanes)
         ATTN__MEMSET(x, 0, words * block->tile.lanes * block->plan->call.kern->size);
     for (row = 0; row < block->at.count; row += run) {
-        const void *from;
-        void *to = attn__real_at(block->plan, x, row * layout.query);
-        run = attn__query_of(block, row, &h, &i);
-        from = attn__query_at(block, t, h, i, first);
-        if (layout.query == 1)
-            load(to, layout.element, from, t->dtype, t->dim_stride, t->len_stride, n, run);
-        else
-            load(to, layout.query, from, t->dtype, t->len_stride, t->dim_stride, run, n);
+        run = attn__view_rows(&m, block, layout, t, row, first, n);
+        load(attn__real_at(block->plan, x, row * layout.query), ld, m.data, m.dtype, m.row_stride, m.col_stride, m.rows,
+             m.cols);
     }
 }
 
@@ -4923,17 +4918,12 @@ static void attn__gather_queries(const attn__block *block, void *x, attn__layout
 static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t first, const void *x,
                           attn__layout layout, size_t n, double alpha)
 {
-    const attn__kernels *kern = block->plan->call.kern;
-    size_t row, run, h, i;
+    size_t row, run, ld = attn__max(layout.query, layout.element);
+    attn_mat m;
     for (row = 0; row < block->at.count && n > 0; row += run) {
-        const void *from = attn__real_at(block->plan, x, row * layout.query);
-        void *to;
-        run = attn__query_of(block, row, &h, &i);
-        to = attn__query_at(block, t, h, i, first);
-        if (layout.query == 1)
-            kern->store(to, t->dtype, t->dim_stride, t->len_stride, from, layout.element, n, run, alpha);
-        else
-            kern->store(to, t->dtype, t->len_stride, t->dim_stride, from, layout.query, run, n, alpha);
+        run = attn__view_rows(&m, block, layout, t, row, first, n);
+        block->plan->call.kern->store(m.data, m.dtype, m.row_stride, m.col_stride,
+                                      attn__real_at(block->plan, x, row * layout.query), ld, m.rows, m.cols, alpha);
     }
 }
 
@@ -5421,9 +5411,6 @@ static void attn__plan_keys(attn__plan *plan, int every)
     s->masked = call->has_options && !attn__tensor_absent(&opts->mask);
     s->hides = s->masked || (lists && every);
     s->vary = opts->sequences > 0 || opts->q_lens;
-    s->listed = lists;
-    s->own_keys = lists && opts->blocks.heads > 1;
-    s->slots = opts->sequences;
     s->uniform_rows = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens;
     s->tile_keys = attn__min(ATTN__TILE_KEYS, attn__max(attn__whole(call->k.len, kern->rows), kern->rows));
     s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
@@ -5481,18 +5468,15 @@ static int attn__classify_rows(const attn__block *block, size_t h, size_t i, siz
 {
     const attn_tensor *mask = &block->plan->call.opts.mask;
     const unsigned char *at = (const unsigned char *)attn__tensor_at(mask, block->at.b, h, i, k0);
+    size_t j, together = mask->dim_stride == 1 ? n : 1; /* keys that lie side by side */
     int found = 0;
-    size_t r, j;
     if (mask->len_stride == 0)
         rows = 1;
     if (mask->dim_stride == 0)
         n = attn__min(n, 1);
-    if (mask->dim_stride == 1 || n == 1)
-        return block->plan->call.kern->classify(at, mask->len_stride, rows, n);
-    for (r = 0; r < rows; r++)
-        for (j = 0; j < n && found != (ATTN__SOME_VISIBLE | ATTN__SOME_HIDDEN); j++)
-            found |= at[(ptrdiff_t)r * mask->len_stride + (ptrdiff_t)j * mask->dim_stride] ? ATTN__SOME_VISIBLE
-                                                                                           : ATTN__SOME_HIDDEN;
+    for (j = 0; j < n && found != (ATTN__SOME_VISIBLE | ATTN__SOME_HIDDEN); j += together)
+        found |=
+            block->plan->call.kern->classify(at + (ptrdiff_t)j * mask->dim_stride, mask->len_stride, rows, together);
     return found;
 }
 
@@ -5769,14 +5753,14 @@ static void attn__scatter_tile(const attn__block *block, const attn_tensor *t, d
         attn__scatter(block, t, run.first_key, run.scores, run.layout, run.keys, alpha);
 }
 
-/* The tile's scores, as they are at a stage, go to where the caller wants them; alpha: by what they are still to be
-   multiplied. Those that softmax takes wait in weights until max and sum are known. */
-static void attn__keep_scores(const attn__block *block, attn_stage stage, double alpha)
+/* The tile's scores, as they are at a stage, go to where the caller wants them. `scale`, and that of softmax, are what
+   they are still to be multiplied by. Those that softmax takes wait in weights until max and sum are known. */
+static void attn__keep_scores(const attn__block *block, attn_stage stage, double scale)
 {
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
     if (opts->scores.data && opts->scores_stage == stage)
-        attn__scatter_tile(block, &opts->scores, alpha);
+        attn__scatter_tile(block, &opts->scores, attn__to_real(plan, scale) * plan->call.softmax_scale);
     if (plan->schedule.weights_in_place && stage == ATTN_STAGE_FINAL)
         attn__scatter_tile(block, &opts->weights, 1.0);
 }
@@ -5808,20 +5792,16 @@ static void attn__find_bias(const attn__block *block, attn__tile *run)
 static void attn__set_alibi(const attn__block *block, attn__tile *run)
 {
     const attn__plan *plan = block->plan;
-    double position = 0, slope = 0;
-    size_t row, r, n, h = 0, i = 0;
+    size_t row, h, i;
     run->slope = NULL;
     if (!(plan->call.edits & ATTN__EDIT_ALIBI))
         return;
-    for (row = 0; row < run->lanes; row += n) {
-        int there = row < block->at.count;
-        n = there ? attn__query_of(block, row, &h, &i) : run->lanes - row;
-        slope = there ? -(double)plan->call.opts.alibi_slopes[h] : 0;
-        for (r = 0; r < n; r++) {
-            position = (double)attn__plus((ptrdiff_t)(i + r), block->rows->offset) - (double)run->first_key;
-            attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row + r), 0, there ? position : 0);
-            attn__set_real(plan, attn__row_real(block, ATTN__SLOPE, row + r), 0, slope);
-        }
+    ATTN__MEMSET(attn__row_real(block, ATTN__POSITION, 0), 0, 2 * plan->column * plan->call.kern->size); /* both */
+    for (row = 0; row < block->at.count; row++) {
+        attn__query_of(block, row, &h, &i);
+        attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0,
+                       (double)attn__plus((ptrdiff_t)i, block->rows->offset) - (double)run->first_key);
+        attn__set_real(plan, attn__row_real(block, ATTN__SLOPE, row), 0, -(double)plan->call.opts.alibi_slopes[h]);
     }
     run->position = attn__row_real(block, ATTN__POSITION, 0);
     run->slope = attn__row_real(block, ATTN__SLOPE, 0);
@@ -5911,7 +5891,7 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
     const attn__tile *tile = &block->tile;
     const attn__state *state = block->into;
     int values = t == &plan->call.v, copies, found = 0;
-    attn__few all, part, *now = &all;
+    attn__few all, part;
     size_t k, n, g, row, room = attn__query_room(plan);
     attn__few_rows(block, &all, t);
     copies = clean || attn__copies_few(plan, t);
@@ -5919,22 +5899,22 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
         kern->block.scale(state->out, state->layout, t->dim, block->at.count, tile->factor);
     for (k = 0; k < all.keys; k += n) {
         n = copies || (values && tile->numbers) ? attn__chain_keys(block, k) : all.keys;
-        for (g = 0; g < all.heads; g += now->heads) {
+        for (g = 0; g < all.heads; g += part.heads) {
             row = g * all.queries;
-            if (n < all.keys || copies) {
-                now = &part;
-                part = attn__few_from(&all, k);
-                part.keys = n;
-            }
+            part = all; /* from key number k on */
+            part.at = all.at ? all.at + k : NULL;
+            part.row += (ptrdiff_t)k * all.step;
+            part.next = all.next ? all.next + k : NULL;
+            part.keys = n;
             if (copies)
                 attn__copy_few(block, &part, g, t);
             found |= clean && attn__clear_nonfinite(kern, block->shared->copied_rows, n * t->dim, kern->real);
             if (values)
                 kern->weigh(attn__real_at(plan, state->out, row * state->layout.query), state->layout.query,
-                            attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, now);
+                            attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, &part);
             else
                 kern->dot(attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query,
-                          attn__real_at(plan, block->queries, row * room), room, now);
+                          attn__real_at(plan, block->queries, row * room), room, &part);
         }
     }
     return found;
@@ -5998,20 +5978,20 @@ static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
     }
     attn__scale_tile(block, plan->source.k_scales, 0);
     if (keep)
-        attn__keep_scores(block, ATTN_STAGE_DOT, attn__to_real(plan, scale) * plan->call.softmax_scale);
+        attn__keep_scores(block, ATTN_STAGE_DOT, scale);
     if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
         kern->block.softcap(tile, scale, opts->softcap);
         attn__copy_tile(block, block->shared->capped);
         scale = 1;
     }
-    if (keep && stage != ATTN_STAGE_DOT)
-        attn__keep_scores(block, ATTN_STAGE_SOFTCAP, attn__to_real(plan, scale) * plan->call.softmax_scale);
+    if (keep)
+        attn__keep_scores(block, ATTN_STAGE_SOFTCAP, scale);
     if (stage != ATTN_STAGE_FINAL)
         return;
     for (i = 0, run = *tile; edits && attn__next_run(block, &run, &i);)
         attn__score_run(block, &run, scale);
     if (keep)
-        attn__keep_scores(block, ATTN_STAGE_FINAL, plan->call.softmax_scale);
+        attn__keep_scores(block, ATTN_STAGE_FINAL, 1.0);
 }
 
 /* out = factor out + P V, for the tile's rows of V, chain by chain: queries on lanes. `clean`: as above. */
@@ -6165,12 +6145,13 @@ static void attn__fill_part(const attn_tensor *t, size_t b, size_t h, size_t i, 
     }
 }
 
-/* The block's rows of t, elements from .. to - 1, = x; but weights, x = 0, of a row that is NaN are that. */
+/* The block's rows of t, if it is there, elements from .. to - 1, = x; but weights, x = 0, of a row that is NaN are
+   NaN, too. */
 static void attn__fill(const attn__block *block, const attn_tensor *t, size_t from, size_t to, double x)
 {
     size_t row, h, i;
     double inverse;
-    for (row = 0; row < block->at.count; row++) {
+    for (row = 0; row < block->at.count && t->data; row++) {
         attn__query_of(block, row, &h, &i);
         inverse = attn__bits(x) ? 0 : attn__get_real(block->plan, attn__row_real(block, ATTN__INVERSE, row), 0);
         attn__fill_part(t, block->at.b, h, i, from, to, attn__is_finite(inverse) ? x : inverse);
@@ -6178,33 +6159,23 @@ static void attn__fill(const attn__block *block, const attn_tensor *t, size_t fr
 }
 
 /* Scores of keys from .. to - 1, which no row of the block sees: -infinity at the last stage; before it, those of keys
-   that exist are computed. */
-static void attn__keep_hidden(attn__block *block, size_t from, size_t to)
+   that exist are computed. `weights` that hold scores are -infinity, too: where a tile is hidden, or before keys that
+   are listed are met, which then overwrite theirs. */
+static void attn__keep_hidden(attn__block *block, size_t from, size_t to, int weights)
 {
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
     size_t first = attn__min(attn__max(from, block->exists.from), to), k0, n;
-    size_t end = attn__max(attn__min(to, block->exists.to), first);
-    if (!opts->scores.data)
-        return;
-    if (opts->scores_stage == ATTN_STAGE_FINAL)
-        end = first;
-    for (k0 = first; k0 < end; k0 += n) {
+    size_t end = opts->scores_stage == ATTN_STAGE_FINAL ? first : attn__max(attn__min(to, block->exists.to), first);
+    for (k0 = first; k0 < end && opts->scores.data; k0 += n) {
         n = attn__min(block->tile_keys, end - k0);
         attn__set_tile(block, k0, k0 + n);
         attn__score_tile(block, opts->scores_stage, 1);
     }
     attn__fill(block, &opts->scores, from, first, attn__minus_infinity());
     attn__fill(block, &opts->scores, end, to, attn__minus_infinity());
-}
-
-/* The same, and weights that hold scores are -infinity: where a tile is hidden, or before keys that are listed are met,
-   which then overwrite theirs. */
-static void attn__fill_hidden(attn__block *block, size_t from, size_t to)
-{
-    attn__keep_hidden(block, from, to);
-    if (block->plan->schedule.weights_in_place)
-        attn__fill(block, &block->plan->call.opts.weights, from, to, attn__minus_infinity());
+    if (weights && plan->schedule.weights_in_place)
+        attn__fill(block, &opts->weights, from, to, attn__minus_infinity());
 }
 
 /* Takes keys from .. to - 1, all of one tile, into the state of the split in hand. */
@@ -6222,7 +6193,7 @@ static void attn__process_tile(attn__block *block, size_t from, size_t to)
     }
     if (!attn__prepare_tile(block, from, to)) {
         if (keep)
-            attn__fill_hidden(block, from, to);
+            attn__keep_hidden(block, from, to, 1);
         return;
     }
     ATTN__ON_TILE();
@@ -6263,34 +6234,26 @@ static void attn__find_visible(attn__block *block)
     block->visible_to_all = all;
 }
 
-/* The number of the first slot, of slot_rows rows, of text s: (rows before it) / slot_rows + s. So texts need no table
-   of their blocks, and each has enough slots for its rows; some stay empty. */
-static size_t attn__text_slot(const attn__plan *plan, size_t s, size_t slot_rows)
+/* The number of the first slot of text s, of the rows of a unit: (rows before it) / (rows of a slot) + s. So texts need
+   no table of their blocks, and each has enough slots for its rows; some stay empty. */
+static size_t attn__text_slot(const attn__plan *plan, size_t s)
 {
-    return plan->call.opts.q_starts[s] * plan->schedule.group / slot_rows + s;
+    const attn__schedule *schedule = &plan->schedule;
+    return plan->call.opts.q_starts[s] * schedule->group / (schedule->unit_blocks * schedule->block_rows) + s;
 }
 
-/* Finds the text, the group and the rows of block number `index` of a call with texts: a unit is a slot of a group, and
-   a text's slots come group by group. */
-static void attn__place_in_text(attn__place *at, const attn__plan *plan, size_t index)
+/* The text that a unit belongs to: a unit is a slot of a group, and a text's slots come group by group. */
+static size_t attn__text_of(const attn__plan *plan, size_t unit)
 {
-    const attn__schedule *s = &plan->schedule;
-    size_t slot_rows = s->unit_blocks * s->block_rows, unit = index / s->unit_blocks, slots, low = 0, middle;
-    size_t high = s->slots;
+    size_t low = 0, high = plan->call.opts.sequences, middle;
     while (low + 1 < high) { /* the last text whose slots begin at this one or before */
         middle = low + (high - low) / 2;
-        if (attn__text_slot(plan, middle, slot_rows) * s->heads <= unit)
+        if (attn__text_slot(plan, middle) * plan->schedule.heads <= unit)
             low = middle;
         else
             high = middle;
     }
-    unit -= attn__text_slot(plan, low, slot_rows) * s->heads;
-    slots = attn__text_slot(plan, low + 1, slot_rows) - attn__text_slot(plan, low, slot_rows);
-    attn__begin_item(at, plan, low);
-    at->first = 0;
-    at->queries = unit / slots < s->heads ? attn__valid_queries(plan, low) : 0; /* behind the last text: none */
-    at->head = unit / slots * s->group;
-    at->row = unit % slots * slot_rows + index % s->unit_blocks * s->block_rows;
+    return low;
 }
 
 /* Finds the rows of query block number `index` of the batch, if it has any: of the last part of an item, and of items
@@ -6299,22 +6262,27 @@ static void attn__place_in_text(attn__place *at, const attn__plan *plan, size_t 
 static void attn__find_block(attn__place *at, const attn__plan *plan, size_t index)
 {
     const attn__schedule *s = &plan->schedule;
-    size_t group, part, rows, valid;
-    if (s->slots > 0) {
-        attn__place_in_text(at, plan, index);
-    } else {
-        group = attn__quotient(index, s->blocks);
-        part = attn__quotient(group, s->heads);
-        attn__begin_item(at, plan, attn__quotient(part, s->parts));
-        at->head = (group - part * s->heads) * s->group;
-        part -= at->b * s->parts;
-        at->first = part * s->part_queries;
-        valid = attn__valid_queries(plan, at->b);
-        at->queries = at->first < valid ? attn__min(s->part_queries, valid - at->first) : 0;
-        at->row = (index - group * s->blocks) * s->block_rows;
-        if (s->skips) /* else tiles have all keys */
-            at->listed = attn__find_listed(plan, at->b, at->head, part);
+    size_t blocks = s->blocks, group, part, rows, valid, b = 0, slot;
+    if (plan->call.opts.sequences > 0) {
+        b = attn__text_of(plan, index / s->unit_blocks);
+        slot = attn__text_slot(plan, b);
+        index -= slot * s->heads * s->unit_blocks;
+        blocks = (attn__text_slot(plan, b + 1) - slot) * s->unit_blocks;
     }
+    group = attn__quotient(index, blocks);
+    part = attn__quotient(group, s->heads); /* of a text the first; behind the last text one that has no queries */
+    at->head = (group - part * s->heads) * s->group;
+    at->row = (index - group * blocks) * s->block_rows;
+    if (plan->call.opts.sequences == 0) {
+        b = attn__quotient(part, s->parts);
+        part -= b * s->parts;
+    }
+    attn__begin_item(at, plan, b);
+    valid = attn__valid_queries(plan, b);
+    at->first = part * s->part_queries;
+    at->queries = at->first < valid ? attn__min(s->part_queries, valid - at->first) : 0;
+    if (s->skips) /* else tiles have all keys */
+        at->listed = attn__find_listed(plan, b, at->head, part);
     rows = at->queries * s->group;
     at->kv_head = attn__quotient(at->head, plan->call.q.heads / plan->call.k.heads);
     at->heads = 1;
@@ -6356,12 +6324,6 @@ static int attn__begin_block(attn__block *block, size_t index)
         attn__set_drop_rows(block);
     attn__gather_queries(block, block->queries, attn__layout_of(block, attn__query_room(plan)));
     return 1;
-}
-
-static void attn__begin_split(attn__block *block, attn__state *state) /* tiles go into this state, which is empty */
-{
-    block->into = state;
-    block->plan->call.kern->block.begin(state, block->plan->call.v.dim, block->at.count, block->tile.lanes);
 }
 
 /* The splits of the block, by number: those of its batch item that some row may see, at least one; and the keys of a
@@ -6421,12 +6383,6 @@ static void attn__attend_split(attn__block *blocks, size_t count, size_t split, 
     }
 }
 
-static void attn__merge_split(attn__block *block) /* into the result over the splits before */
-{
-    const attn__call *call = &block->plan->call;
-    call->kern->block.merge(&block->tile, &block->state, &block->split, call->v.dim, call->softmax_scale);
-}
-
 /* Weights that cannot hold scores, or with dropout, tile by tile: scores are computed once more, now that max and sum
    are known. */
 static void attn__recompute_to_weights(attn__block *block)
@@ -6456,14 +6412,12 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
     size_t row, h, i, keys = plan->call.k.len;
     const attn__range seen = block->visible_to_any, alone = {SIZE_MAX, 0};
     attn__reset_caches(block->shared, alone, block->least_key);
-    attn__keep_hidden(block, 0, seen.from);
-    attn__keep_hidden(block, seen.to, keys);
-    if (opts->scores.data && seen.from < seen.to) /* the first of a term or chain may not exist */
+    attn__keep_hidden(block, 0, seen.from, 0);
+    attn__keep_hidden(block, seen.to, keys, 0);
+    if (seen.from < seen.to) /* the first of a term or chain may not exist */
         attn__fill(block, &opts->scores, seen.from, block->exists.from, attn__minus_infinity());
-    if (opts->weights.data) {
-        attn__fill(block, &opts->weights, 0, seen.from, 0.0);
-        attn__fill(block, &opts->weights, seen.to, keys, 0.0);
-    }
+    attn__fill(block, &opts->weights, 0, seen.from, 0.0);
+    attn__fill(block, &opts->weights, seen.to, keys, 0.0);
     for (row = 0; plan->schedule.weights_in_place && row < block->at.count; row++) {
         attn__range part = attn__visible_part(&rows[row], seen.from, seen.to - seen.from);
         attn__query_of(block, row, &h, &i);
@@ -6678,18 +6632,16 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
         attn__begin_tiles(&worker->blocks[i], plan, &worker->shared);
 }
 
-static int attn__sees_split(const attn__block *block, size_t split, size_t keys) /* a key of it that is listed */
-{
-    const attn__range part = attn__keys_of_split(block, split, keys);
-    return attn__next_key(block, part.from, part.to) < part.to;
-}
-
 /* Query blocks first .. first + count - 1 of the batch, all of one group, as far as they have rows: all their splits,
-   then their outputs. */
-static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count)
+   then their outputs. Where splits run in parallel, count is 1. It is called for each split by itself then, whose
+   result is kept: `alone` is its number, counted from the first that the block sees. And once more, with SIZE_MAX, to
+   merge what was kept. */
+static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count, size_t alone)
 {
-    attn__block *blocks = worker->blocks;
-    attn__range splits[ATTN__UNIT_BLOCKS], all = {SIZE_MAX, 0};
+    attn__block *blocks = worker->blocks, *block;
+    const attn__plan *plan = blocks->plan;
+    const int kept = plan->schedule.parallel_splits, ends = alone == SIZE_MAX;
+    attn__range splits[ATTN__UNIT_BLOCKS], all = {SIZE_MAX, 0}, part;
     int begun[ATTN__UNIT_BLOCKS] = {0};
     size_t split, keys = 0, i;
     for (i = 0; i < count; i++) { /* of one batch item: their splits have the same keys */
@@ -6697,59 +6649,37 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
             count = i;
             break;
         }
-        if (blocks->plan->schedule.writes_matrices && blocks->plan->schedule.skips)
-            attn__fill_hidden(&blocks[i], blocks[i].visible_to_any.from, blocks[i].visible_to_any.to);
+        if (plan->schedule.writes_matrices && plan->schedule.skips)
+            attn__keep_hidden(&blocks[i], blocks[i].visible_to_any.from, blocks[i].visible_to_any.to, 1);
         splits[i] = attn__splits(&blocks[i], &keys);
         attn__join(&all, splits[i]);
     }
     for (i = 0; i < count; i++)
         blocks[i].next = &blocks[i + 1 < count ? i + 1 : 0];
-    for (split = all.from; split < all.to; split++) {
+    for (split = ends ? all.from : all.from + alone; split < all.to && (ends || split == all.from + alone); split++) {
         for (i = 0; i < count; i++) {
-            blocks[i].into = NULL;
+            block = &blocks[i];
+            block->into = NULL;
+            part = attn__keys_of_split(block, split, keys);
             if (splits[i].from > split || split >= splits[i].to ||
-                (split + 1 < splits[i].to && !attn__sees_split(&blocks[i], split, keys)))
+                (split + 1 < splits[i].to && attn__next_key(block, part.from, part.to) == part.to)) /* none is listed */
                 continue;
-            attn__begin_split(&blocks[i], begun[i] ? &blocks[i].split : &blocks[i].state);
+            block->into = begun[i] ? &block->split : &block->state;
             begun[i] = 1;
+            if (kept)
+                attn__find_kept(block->into, plan, first, split - all.from);
+            if (!kept || !ends)
+                plan->call.kern->block.begin(block->into, plan->call.v.dim, block->at.count, block->tile.lanes);
         }
-        attn__attend_split(blocks, count, split, keys);
-        for (i = 0; i < count; i++)
+        if (!kept || !ends)
+            attn__attend_split(blocks, count, split, keys);
+        for (i = 0; i < count; i++) /* the result over one more split joins that over those before */
             if (blocks[i].into == &blocks[i].split)
-                attn__merge_split(&blocks[i]);
+                plan->call.kern->block.merge(&blocks[i].tile, &blocks[i].state, &blocks[i].split, plan->call.v.dim,
+                                             plan->call.softmax_scale);
     }
-    for (i = 0; i < count; i++)
+    for (i = 0; i < count && ends; i++)
         attn__finish_block(&blocks[i]);
-}
-
-/* One split of a block, counted from the first that it sees, into a result that is kept. */
-static void attn__attend_one_split(attn__block *block, size_t index, size_t split)
-{
-    attn__range splits;
-    size_t keys;
-    if (!attn__begin_block(block, index))
-        return;
-    splits = attn__splits(block, &keys);
-    attn__find_kept(&block->split, block->plan, index, split);
-    attn__begin_split(block, &block->split);
-    if (split < splits.to - splits.from)
-        attn__attend_split(block, 1, splits.from + split, keys);
-}
-
-/* All splits of a block that were kept, and its outputs. */
-static void attn__merge_kept_splits(attn__block *block, size_t index)
-{
-    attn__range splits;
-    size_t keys, split;
-    if (!attn__begin_block(block, index))
-        return;
-    splits = attn__splits(block, &keys);
-    attn__find_kept(&block->state, block->plan, index, 0);
-    for (split = 1; split < splits.to - splits.from; split++) {
-        attn__find_kept(&block->split, block->plan, index, split);
-        attn__merge_split(block);
-    }
-    attn__finish_block(block);
 }
 
 static void attn__sdpa_worker(attn__share *share)
@@ -6762,9 +6692,9 @@ static void attn__sdpa_worker(attn__share *share)
     while (attn__take(share, &unit)) {
         unit = s->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
         if (s->parallel_splits) {
-            attn__attend_one_split(worker.blocks, unit / s->splits * s->side_heads, unit % s->splits);
-        } else if (s->slots > 0) {
-            attn__attend_blocks(&worker, unit * s->unit_blocks, s->unit_blocks);
+            attn__attend_blocks(&worker, unit / s->splits * s->side_heads, 1, unit % s->splits);
+        } else if (plan->call.opts.sequences > 0) {
+            attn__attend_blocks(&worker, unit * s->unit_blocks, s->unit_blocks, SIZE_MAX);
         } else { /* a few groups in turn: units of one length come together, and yet a worker's next unit mostly has the
                     keys of its last, or the same rows of a mask, which are in its cache */
             first = attn__quotient(unit, s->turn_groups * s->group_units) * s->turn_groups;
@@ -6773,7 +6703,8 @@ static void attn__sdpa_worker(attn__share *share)
             block = attn__quotient(unit, count);
             group = first + unit - block * count;
             block *= s->unit_blocks;
-            attn__attend_blocks(&worker, group * s->blocks + block, attn__min(s->unit_blocks, s->blocks - block));
+            attn__attend_blocks(&worker, group * s->blocks + block, attn__min(s->unit_blocks, s->blocks - block),
+                                SIZE_MAX);
         }
     }
 }
@@ -6807,7 +6738,7 @@ static void attn__plan_execute(attn__plan *plan)
         return;
     attn__begin_worker(&worker, plan, 0);
     for (index = 0; index < plan->schedule.all_blocks; index++)
-        attn__merge_kept_splits(worker.blocks, index);
+        attn__attend_blocks(&worker, index, 1, SIZE_MAX);
 }
 
 /* -- the plan: schedule -- */
@@ -6856,10 +6787,11 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     s->side_heads = 1;
     if (call->k.head_stride >= call->k.len_stride || call->k.len_stride <= 0) /* heads are not interleaved */
         return;
-    if (s->parallel_splits || s->heads != call->k.heads || s->groups == 0 || s->own_keys || plan->frugal)
+    if (s->parallel_splits || s->heads != call->k.heads || s->groups == 0 || call->opts.blocks.heads > 1 ||
+        plan->frugal)
         return;
     s->side_heads = attn__min(call->kern->cols / attn__max(most, 1), s->heads);
-    s->side_splits = !s->vary && !s->listed && call->q.batch < width && width <= s->groups &&
+    s->side_splits = !s->vary && !attn__has_lists(&call->opts) && call->q.batch < width && width <= s->groups &&
                      s->heads <= call->kern->cols / attn__max(attn__min(s->group, call->kern->tuned->few), 1);
     if (s->side_splits)
         s->few_rows = attn__max(s->few_rows, s->side_heads * most);
@@ -6875,6 +6807,15 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     s->side_heads = attn__max(attn__min(s->side_heads, s->groups / width), 1);
     s->side_heads = attn__blocks(s->heads, attn__blocks(s->heads, s->side_heads));
     s->few_rows = attn__max(s->few_rows, s->side_heads * most);
+}
+
+/* Units of so many query blocks: those of each group; slots of texts, see attn__text_slot. */
+static size_t attn__count_units(const attn__plan *plan, size_t blocks)
+{
+    const attn__schedule *s = &plan->schedule;
+    const size_t texts = plan->call.opts.sequences;
+    return texts > 0 ? (s->rows / (blocks * s->block_rows) + texts) * s->heads
+                     : s->groups * attn__blocks(s->blocks, blocks);
 }
 
 /* How the work is cut, and the scratch for it, for arguments that have been checked; 0 if something overflows. */
@@ -6902,15 +6843,15 @@ static int attn__plan_schedule(attn__plan *plan)
     s->full_rows = s->most_rows == full;
     s->blocks = attn__blocks(s->rows, s->most_rows);
     s->block_rows = s->most_rows;
-    if (s->blocks > 1 && s->slots == 0)
+    if (s->blocks > 1 && opts->sequences == 0)
         s->block_rows = attn__whole(attn__blocks(s->rows, s->blocks), kern->lanes);
     s->all_blocks = s->groups = 0;
     if (!empty && (call->v.dim > 0 || s->writes_matrices || !attn__tensor_absent(&opts->lse))) {
         if (!attn__mul_size(&s->groups, s->heads, attn__items(plan)) ||
             !attn__mul_size(&s->groups, s->groups, s->parts) || !attn__mul_size(&s->all_blocks, s->groups, s->blocks))
             return 0;
-        if (s->slots > 0 && s->rows > 0)
-            s->all_blocks = (s->rows / s->block_rows + s->slots) * s->heads;
+        if (s->rows > 0)
+            s->all_blocks = attn__count_units(plan, 1);
     }
 
     /* splits */
@@ -6924,10 +6865,10 @@ static int attn__plan_schedule(attn__plan *plan)
     if (!s->parallel_splits && s->full_rows)
         most = attn__max(attn__min(s->all_blocks / (width * ATTN__WORKER_ITEMS), ATTN__UNIT_BLOCKS), 1);
     s->group_units = attn__blocks(s->blocks, most);
-    s->unit_blocks = s->slots > 0 ? most : attn__max(attn__blocks(s->blocks, s->group_units), 1);
-    s->units = s->parallel_splits ? s->all_blocks / s->side_heads * s->splits : s->groups * s->group_units;
-    if (s->slots > 0 && !s->parallel_splits && s->all_blocks > 0)
-        s->units = (s->rows / (s->unit_blocks * s->block_rows) + s->slots) * s->heads;
+    s->unit_blocks = opts->sequences > 0 ? most : attn__max(attn__blocks(s->blocks, s->group_units), 1);
+    s->units = s->all_blocks > 0 ? attn__count_units(plan, s->unit_blocks) : 0;
+    if (s->parallel_splits)
+        s->units = s->all_blocks / s->side_heads * s->splits;
     s->fetches_few = attn__fetches_few(plan, s->side_heads);
     s->prefetches = (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
                     ATTN__CACHED_BYTES;
