@@ -4904,16 +4904,6 @@ static void attn__gather(const attn__block *block, void *x, attn__layout layout,
     attn__gather_by(block->plan->call.kern->load, n, block, x, layout, t, first, n);
 }
 
-/* x = the queries of the block as products with keys take them. */
-static void attn__gather_queries(const attn__block *block, void *x, attn__layout layout)
-{
-    const attn__call *call = &block->plan->call;
-    if (block->few && layout.query > attn__query_terms(block->plan))
-        ATTN__MEMSET(x, 0, block->at.count * layout.query * call->kern->size);
-    attn__gather_by(block->few ? call->kern->load_rows : call->kern->load_panel, attn__query_terms(block->plan), block,
-                    x, layout, &call->q, 0, call->q.dim);
-}
-
 /* The block's rows of t, elements first .. first + n - 1, = alpha x. */
 static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t first, const void *x,
                           attn__layout layout, size_t n, double alpha)
@@ -5388,15 +5378,6 @@ static void attn__few_rows(const attn__block *block, attn__few *few, const attn_
     attn__find_runs(block, block->part);
 }
 
-/* Of rows that are read in place, for explanations. */
-static const char *attn__say_where(const attn__plan *plan, const attn_tensor *t)
-{
-    if (t->len > plan->source.capacity && !plan->source.table)
-        return " is read in place, but for the tiles where the ring begins anew\n";
-    return plan->schedule.scattered ? " is read in place, or copied where its keys lie in many places\n"
-                                    : " is read in place\n";
-}
-
 /* What a schedule has to know: tiles of whole register tiles, and which rows choose among the same keys. `every`: tiles
    have all their keys, listed or not. */
 static void attn__plan_keys(attn__plan *plan, int every)
@@ -5463,11 +5444,11 @@ ATTN__NOINLINE void attn__gather_mask(const attn__block *block, attn__tile *run)
     }
 }
 
-/* What the mask alone lets rows i .. i + rows - 1 of head h see of n keys from number k0 on. */
-static int attn__classify_rows(const attn__block *block, size_t h, size_t i, size_t rows, size_t k0, size_t n)
+/* What the mask alone lets rows i .. i + rows - 1 of head h of item b see of n keys from number k0 on. */
+static int attn__classify_rows(const attn__plan *plan, size_t b, size_t h, size_t i, size_t rows, size_t k0, size_t n)
 {
-    const attn_tensor *mask = &block->plan->call.opts.mask;
-    const unsigned char *at = (const unsigned char *)attn__tensor_at(mask, block->at.b, h, i, k0);
+    const attn_tensor *mask = &plan->call.opts.mask;
+    const unsigned char *at = (const unsigned char *)attn__tensor_at(mask, b, h, i, k0);
     size_t j, together = mask->dim_stride == 1 ? n : 1; /* keys that lie side by side */
     int found = 0;
     if (mask->len_stride == 0)
@@ -5475,8 +5456,7 @@ static int attn__classify_rows(const attn__block *block, size_t h, size_t i, siz
     if (mask->dim_stride == 0)
         n = attn__min(n, 1);
     for (j = 0; j < n && found != (ATTN__SOME_VISIBLE | ATTN__SOME_HIDDEN); j += together)
-        found |=
-            block->plan->call.kern->classify(at + (ptrdiff_t)j * mask->dim_stride, mask->len_stride, rows, together);
+        found |= plan->call.kern->classify(at + (ptrdiff_t)j * mask->dim_stride, mask->len_stride, rows, together);
     return found;
 }
 
@@ -5487,7 +5467,7 @@ static int attn__classify(const attn__block *block, size_t k0, size_t n)
     int found = 0;
     for (row = 0; row < block->at.count; row += run) {
         run = attn__query_of(block, row, &h, &i);
-        found |= attn__classify_rows(block, h, i, run, k0, n);
+        found |= attn__classify_rows(block->plan, block->at.b, h, i, run, k0, n);
     }
     return found;
 }
@@ -5558,7 +5538,8 @@ static void attn__find_visibility(attn__block *block, size_t k0, size_t n)
         block->by_bounds |= part.to - part.from < n ? ATTN__SOME_HIDDEN : 0;
         if (mask->data && part.from < part.to) {
             attn__query_of(block, row, &h, &i);
-            block->by_mask |= attn__classify_rows(block, h, i, 1, k0 + part.from, part.to - part.from);
+            block->by_mask |=
+                attn__classify_rows(block->plan, block->at.b, h, i, 1, k0 + part.from, part.to - part.from);
         }
     }
 }
@@ -5601,10 +5582,7 @@ static int attn__misses(const attn__plan *plan, size_t b, attn__range heads, att
 {
     const attn_tensor *mask = &plan->call.opts.mask;
     attn__range dropped = {0, plan->source.oldest ? plan->source.oldest[b] : 0}, seen;
-    attn__block block; /* has what attn__classify_rows asks for */
     size_t i, h, end = mask->head_stride ? heads.to : heads.from + 1;
-    block.plan = plan;
-    block.at.b = b;
     if (attn__lacks_page(&plan->source, b, tokens.from, tokens.to))
         return 1;
     dropped = attn__common(dropped, tokens);
@@ -5613,7 +5591,7 @@ static int attn__misses(const attn__plan *plan, size_t b, attn__range heads, att
         for (h = heads.from; h < end && seen.from < seen.to; h++)
             if (attn__tensor_absent(mask) || /* that of a dry run may be there without data */
                 (mask->data &&
-                 attn__classify_rows(&block, h, i, 1, seen.from, seen.to - seen.from) & ATTN__SOME_VISIBLE))
+                 attn__classify_rows(plan, b, h, i, 1, seen.from, seen.to - seen.from) & ATTN__SOME_VISIBLE))
                 return 1;
     }
     return 0;
@@ -6049,7 +6027,7 @@ static void attn__find_hidden(const attn__block *block, uint64_t *hidden)
 /* The weights of the tile that attn__prepare_tile has made ready, once more: the state knows the maximum over the tile
    by now, so that softmax gives the same ones. `hidden`: where its scores, which are computed for that, say which keys
    are hidden (-infinity), as a weight may be 0 in any case; NULL: weights are to be divided by the sum. */
-static void attn__recompute_weights(attn__block *block, const attn__state *state, uint64_t *hidden)
+ATTN__NOINLINE void attn__recompute_weights(attn__block *block, const attn__state *state, uint64_t *hidden)
 {
     const attn__plan *plan = block->plan;
     const attn__tile *tile = &block->tile;
@@ -6105,15 +6083,6 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_ten
     }
 }
 
-ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
-{
-    uint64_t *hidden = block->shared->hidden;
-    attn__prepare_tile(block, block->part.from, block->part.to);
-    attn__recompute_weights(block, block->into, hidden);
-    attn__add_nonfinite(block, &block->plan->call.v, block->plan->source.v_scales, (char *)block->into->out,
-                        block->into->layout, block->tile.scores, hidden);
-}
-
 /* out = factor out + P V for the tile. Where some scores were not finite, keys may be hidden, and a NaN or infinity
    among their values (or scales, in I8) must not meet the weight 0: such are left out then, as zeros in a copy, and
    added for those rows that see them. */
@@ -6127,10 +6096,14 @@ static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
         found |= attn__multiply_values(block, clean);
     else if (plan->call.v.dim > 0)
         found |= attn__multiply_few(block, &plan->call.v, clean);
-    if (found)
-        attn__add_nonfinite_values(block);
-    else if (nonfinite_scores)
+    if (found) {
+        attn__prepare_tile(block, block->part.from, block->part.to);
+        attn__recompute_weights(block, block->into, block->shared->hidden);
+        attn__add_nonfinite(block, &plan->call.v, plan->source.v_scales, (char *)block->into->out, block->into->layout,
+                            block->tile.scores, block->shared->hidden);
+    } else if (nonfinite_scores) {
         *finite = block->part;
+    }
 }
 
 /* Elements from .. to - 1 of a row of t = x: those that follow each other by copies of the first ones. */
@@ -6159,9 +6132,9 @@ static void attn__fill(const attn__block *block, const attn_tensor *t, size_t fr
 }
 
 /* Scores of keys from .. to - 1, which no row of the block sees: -infinity at the last stage; before it, those of keys
-   that exist are computed. `weights` that hold scores are -infinity, too: where a tile is hidden, or before keys that
-   are listed are met, which then overwrite theirs. */
-static void attn__keep_hidden(attn__block *block, size_t from, size_t to, int weights)
+   that exist are computed. Their weights are `weight`: 0 at the end; where weights hold scores so far, -infinity, of a
+   tile that is hidden, or before keys that are listed are met, which then overwrite theirs. */
+static void attn__keep_hidden(attn__block *block, size_t from, size_t to, double weight)
 {
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
@@ -6174,8 +6147,8 @@ static void attn__keep_hidden(attn__block *block, size_t from, size_t to, int we
     }
     attn__fill(block, &opts->scores, from, first, attn__minus_infinity());
     attn__fill(block, &opts->scores, end, to, attn__minus_infinity());
-    if (weights && plan->schedule.weights_in_place)
-        attn__fill(block, &opts->weights, from, to, attn__minus_infinity());
+    if (attn__bits(weight) == 0 || plan->schedule.weights_in_place)
+        attn__fill(block, &opts->weights, from, to, weight);
 }
 
 /* Takes keys from .. to - 1, all of one tile, into the state of the split in hand. */
@@ -6193,7 +6166,7 @@ static void attn__process_tile(attn__block *block, size_t from, size_t to)
     }
     if (!attn__prepare_tile(block, from, to)) {
         if (keep)
-            attn__keep_hidden(block, from, to, 1);
+            attn__keep_hidden(block, from, to, attn__minus_infinity());
         return;
     }
     ATTN__ON_TILE();
@@ -6299,8 +6272,9 @@ static int attn__begin_block(attn__block *block, size_t index)
 {
     const attn__plan *plan = block->plan;
     const attn__schedule *schedule = &plan->schedule;
-    size_t lanes = plan->call.kern->lanes, known = block->at.count;
+    size_t lanes = plan->call.kern->lanes, known = block->at.count, terms = attn__query_terms(plan);
     attn__place *at = &block->at, last = *at;
+    attn__layout queries;
     int same_item, same_rows;
     attn__find_block(at, plan, index);
     if (at->count == 0) {
@@ -6317,12 +6291,16 @@ static int attn__begin_block(attn__block *block, size_t index)
     block->tile.queries = at->count;
     block->tile.lanes = attn__whole(at->count, lanes);
     block->tile.layout = attn__layout_of(block, attn__few_step(plan));
+    queries = attn__layout_of(block, attn__query_room(plan));
     block->state.layout = block->split.layout = attn__layout_of(block, attn__whole(plan->call.v.dim, lanes));
     if (!(schedule->uniform_rows && same_item && at->count <= known))
         attn__find_visible(block);
     if (attn__drops(&plan->call.opts))
         attn__set_drop_rows(block);
-    attn__gather_queries(block, block->queries, attn__layout_of(block, attn__query_room(plan)));
+    if (block->few && queries.query > terms) /* whole vectors */
+        ATTN__MEMSET(block->queries, 0, at->count * queries.query * plan->call.kern->size);
+    attn__gather_by(block->few ? plan->call.kern->load_rows : plan->call.kern->load_panel, terms, block, block->queries,
+                    queries, &plan->call.q, 0, plan->call.q.dim);
     return 1;
 }
 
@@ -6412,12 +6390,10 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
     size_t row, h, i, keys = plan->call.k.len;
     const attn__range seen = block->visible_to_any, alone = {SIZE_MAX, 0};
     attn__reset_caches(block->shared, alone, block->least_key);
-    attn__keep_hidden(block, 0, seen.from, 0);
-    attn__keep_hidden(block, seen.to, keys, 0);
+    attn__keep_hidden(block, 0, seen.from, 0.0);
+    attn__keep_hidden(block, seen.to, keys, 0.0);
     if (seen.from < seen.to) /* the first of a term or chain may not exist */
         attn__fill(block, &opts->scores, seen.from, block->exists.from, attn__minus_infinity());
-    attn__fill(block, &opts->weights, 0, seen.from, 0.0);
-    attn__fill(block, &opts->weights, seen.to, keys, 0.0);
     for (row = 0; plan->schedule.weights_in_place && row < block->at.count; row++) {
         attn__range part = attn__visible_part(&rows[row], seen.from, seen.to - seen.from);
         attn__query_of(block, row, &h, &i);
@@ -6446,13 +6422,15 @@ static double attn__add_sink(double sink, double *max, double *sum, int *nan)
 }
 
 /* A row with a sink, NaN, or a log-sum-exp that is wanted. */
-ATTN__NOINLINE void attn__finish_row(const attn__block *block, size_t row, size_t h, size_t i)
+ATTN__NOINLINE void attn__finish_row(const attn__block *block, size_t row)
 {
     const attn__plan *plan = block->plan;
     const attn_tensor *lse = &plan->call.opts.lse;
     double sum = attn__get_real(plan, block->state.sum, row), factor = 1, x;
     double max = attn__get_real(plan, block->state.max, row) * plan->call.softmax_scale;
     int nan = block->state.nan[row], sink = plan->call.opts.sinks != NULL;
+    size_t h, i;
+    attn__query_of(block, row, &h, &i);
     if (sink)
         factor = attn__add_sink((double)plan->call.opts.sinks[h], &max, &sum, &nan);
     x = nan ? attn__nan() : sum > 0 ? factor / sum : 0;
@@ -6470,14 +6448,11 @@ static void attn__finish_block(attn__block *block)
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
     attn__state *state = &block->state;
-    size_t row, r, run, h, i, Dv = plan->call.v.dim;
+    size_t row, Dv = plan->call.v.dim;
     plan->call.kern->block.finish(state, attn__row_real(block, ATTN__INVERSE, 0), block->tile.lanes);
-    for (row = 0; row < block->at.count; row += run) {
-        run = attn__query_of(block, row, &h, &i);
-        for (r = 0; r < run; r++)
-            if (opts->sinks || opts->lse.data || state->nan[row + r])
-                attn__finish_row(block, row + r, h, i + r);
-    }
+    for (row = 0; row < block->at.count; row++)
+        if (opts->sinks || opts->lse.data || state->nan[row])
+            attn__finish_row(block, row);
     attn__scale_rows(block, state->out, state->layout, Dv);
     attn__scatter(block, &plan->call.out, 0, state->out, state->layout, Dv, 1.0);
     if (plan->schedule.writes_matrices)
@@ -6650,7 +6625,8 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
             break;
         }
         if (plan->schedule.writes_matrices && plan->schedule.skips)
-            attn__keep_hidden(&blocks[i], blocks[i].visible_to_any.from, blocks[i].visible_to_any.to, 1);
+            attn__keep_hidden(&blocks[i], blocks[i].visible_to_any.from, blocks[i].visible_to_any.to,
+                              attn__minus_infinity());
         splits[i] = attn__splits(&blocks[i], &keys);
         attn__join(&all, splits[i]);
     }
@@ -6905,7 +6881,11 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
     attn__say(text, name);
     if (why)
         attn__say(text, few ? " is copied, 16 keys at a time: " : " is copied tile by tile: ");
-    attn__say(text, why ? why : few ? " is read in place\n" : attn__say_where(plan, t));
+    if (!why && !few && t->len > plan->source.capacity && !plan->source.table)
+        why = " is read in place, but for the tiles where the ring begins anew\n";
+    else if (!why && !few && plan->schedule.scattered)
+        why = " is read in place, or copied where its keys lie in many places\n";
+    attn__say(text, why ? why : " is read in place\n");
 }
 
 static void attn__say_pairs(attn__text *t, const attn__call *call)
