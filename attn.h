@@ -5504,10 +5504,9 @@ static void attn__set_bounds(const attn__block *block, attn__tile *run)
 {
     attn__range part;
     size_t row, k0 = run->first_key;
-    for (row = 0; row < run->lanes; row++) {
-        part.from = part.to = 0;
-        if (row < block->at.count)
-            part = attn__visible_part(&block->rows[row], k0, run->keys);
+    ATTN__MEMSET(attn__row_real(block, ATTN__FIRST, 0), 0, 2 * block->plan->column * block->plan->call.kern->size);
+    for (row = 0; row < block->at.count; row++) {
+        part = attn__visible_part(&block->rows[row], k0, run->keys);
         attn__set_real(block->plan, attn__row_real(block, ATTN__FIRST, row), 0, (double)part.from);
         attn__set_real(block->plan, attn__row_real(block, ATTN__END, row), 0, (double)part.to);
     }
@@ -5869,7 +5868,7 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
     const attn__tile *tile = &block->tile;
     const attn__state *state = block->into;
     int values = t == &plan->call.v, copies, found = 0;
-    attn__few all, part;
+    attn__few all, part, *now = &all;
     size_t k, n, g, row, room = attn__query_room(plan);
     attn__few_rows(block, &all, t);
     copies = clean || attn__copies_few(plan, t);
@@ -5877,22 +5876,25 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
         kern->block.scale(state->out, state->layout, t->dim, block->at.count, tile->factor);
     for (k = 0; k < all.keys; k += n) {
         n = copies || (values && tile->numbers) ? attn__chain_keys(block, k) : all.keys;
-        for (g = 0; g < all.heads; g += part.heads) {
+        for (g = 0; g < all.heads; g += now->heads) {
             row = g * all.queries;
-            part = all; /* from key number k on */
-            part.at = all.at ? all.at + k : NULL;
-            part.row += (ptrdiff_t)k * all.step;
-            part.next = all.next ? all.next + k : NULL;
-            part.keys = n;
+            if (copies || n < all.keys) { /* from key number k on */
+                now = &part;
+                part = all;
+                part.at = all.at ? all.at + k : NULL;
+                part.row += (ptrdiff_t)k * all.step;
+                part.next = all.next ? all.next + k : NULL;
+                part.keys = n;
+            }
             if (copies)
                 attn__copy_few(block, &part, g, t);
             found |= clean && attn__clear_nonfinite(kern, block->shared->copied_rows, n * t->dim, kern->real);
             if (values)
                 kern->weigh(attn__real_at(plan, state->out, row * state->layout.query), state->layout.query,
-                            attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, &part);
+                            attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, now);
             else
                 kern->dot(attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query,
-                          attn__real_at(plan, block->queries, row * room), room, &part);
+                          attn__real_at(plan, block->queries, row * room), room, now);
         }
     }
     return found;
@@ -7301,20 +7303,19 @@ static size_t attn__merge_place(const attn__merge_run *run, size_t row, size_t m
 /* The sides that have a part in a row. A side whose lse is -infinity has none, whatever its out. */
 enum attn__merge_sides { ATTN__NEITHER = 0, ATTN__FIRST_SIDE = 1, ATTN__SECOND_SIDE = 2, ATTN__BOTH = 3 };
 
-/* Those of a row with an lse that is not finite, and what becomes of the row. */
-static enum attn__merge_sides attn__merge_nonfinite(attn__merge_rows *rows, size_t r)
+/* Those of a row with an lse that may not be finite, and what becomes of the row: NaN, where an lse is NaN or
+   +infinity. Where one side alone has a part, its lse stays as it is. */
+static unsigned char attn__merge_nonfinite(attn__merge_rows *rows, size_t r)
 {
-    double lse = rows->lse[r], lse_b = rows->lse_b[r];
-    uint64_t nothing = attn__bits(attn__minus_infinity());
-    int empty = attn__bits(lse) == nothing, empty_b = attn__bits(lse_b) == nothing;
-    if ((empty || attn__is_finite(lse)) && (empty_b || attn__is_finite(lse_b))) {
-        if (!empty && !empty_b)
-            return ATTN__BOTH;
-        rows->log_sum[r] = empty ? lse_b : lse;
-        return !empty ? ATTN__FIRST_SIDE : !empty_b ? ATTN__SECOND_SIDE : ATTN__NEITHER;
+    const uint64_t nothing = attn__bits(attn__minus_infinity());
+    const int first = attn__bits(rows->lse[r]) != nothing, second = attn__bits(rows->lse_b[r]) != nothing;
+    if ((first && !attn__is_finite(rows->lse[r])) || (second && !attn__is_finite(rows->lse_b[r]))) {
+        rows->log_sum[r] = rows->weight[r] = rows->weight_b[r] = attn__nan();
+        return ATTN__BOTH;
     }
-    rows->log_sum[r] = rows->weight[r] = rows->weight_b[r] = attn__nan();
-    return ATTN__BOTH;
+    if (!first || !second)
+        rows->log_sum[r] = first ? rows->lse[r] : rows->lse_b[r];
+    return (unsigned char)(first * ATTN__FIRST_SIDE + second * ATTN__SECOND_SIDE);
 }
 
 /* Rows i .. i + n - 1 of a head, those from number r on of the turn, which have the same sides. The kernel takes rows
@@ -7352,8 +7353,10 @@ static void attn__merge_head_rows(const attn__merge_run *run, const attn__merge_
         }
 }
 
-static void attn__merge_turn(const attn__merge_run *run, size_t row, size_t count)
+/* The rows of a turn, from number `row` on: none past the last. */
+static void attn__merge_turn(const attn__merge_run *run, size_t row)
 {
+    const size_t count = row < run->rows ? attn__min(run->turn_rows, run->rows - row) : 0;
     attn__merge_rows rows;
     unsigned char sides[ATTN__MERGE_ROWS];
     const attn_tensor *lse = &run->lse, *lse_b = &run->lse_b;
@@ -7367,7 +7370,7 @@ static void attn__merge_turn(const attn__merge_run *run, size_t row, size_t coun
     ATTN__MEMSET(sides, ATTN__BOTH, count);
     if (wide->merge_weights(&rows, count))
         for (r = 0; r < count; r++)
-            sides[r] = (unsigned char)attn__merge_nonfinite(&rows, r);
+            sides[r] = attn__merge_nonfinite(&rows, r);
     for (r = 0; r < count; r += n) {
         n = attn__merge_place(run, row + r, count - r, &b, &h, &i);
         wide->store(attn__tensor_at(lse, b, h, i, 0), lse->dtype, 0, lse->len_stride, rows.log_sum + r, 0, 1, n, 1.0);
@@ -7382,12 +7385,10 @@ static void attn__merge_turn(const attn__merge_run *run, size_t row, size_t coun
 static void attn__merge_worker(attn__share *share)
 {
     const attn__merge_run *run = (const attn__merge_run *)share->arg;
-    size_t item, row, end, n = run->turn_rows;
-    while (attn__take(share, &item)) {
-        end = attn__min((item + 1) * ATTN__MERGE_TURNS * n, run->rows);
-        for (row = item * ATTN__MERGE_TURNS * n; row < end; row += n)
-            attn__merge_turn(run, row, attn__min(n, end - row));
-    }
+    size_t item, turn;
+    while (attn__take(share, &item))
+        for (turn = 0; turn < ATTN__MERGE_TURNS; turn++)
+            attn__merge_turn(run, (item * ATTN__MERGE_TURNS + turn) * run->turn_rows);
 }
 
 ATTN__NOINLINE attn_status attn__merge_ready(const attn__merge_run *run, const attn_ctx *ctx)
