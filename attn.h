@@ -4804,9 +4804,16 @@ static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
     return (char *)(uintptr_t)reals + i * plan->call.kern->size;
 }
 
+/* Without a call: softmax's factors of many rows, and their bounds, are set by it. */
 static void attn__set_real(const attn__plan *plan, void *reals, size_t i, double x)
 {
-    attn__set_element(attn__real_at(plan, reals, i), plan->call.kern->real, x);
+    float single;
+    if (plan->call.kern->real == ATTN_F64) {
+        ATTN__MEMCPY((double *)reals + i, &x, 8);
+    } else {
+        single = (float)x;
+        ATTN__MEMCPY((float *)reals + i, &single, 4);
+    }
 }
 
 static double attn__to_real(const attn__plan *plan, double x) /* rounded to the compute type */
