@@ -1355,23 +1355,14 @@ static int attn__has_scales(attn_dtype dtype) /* of each row, in caches and page
     return dtype == ATTN_I8;
 }
 
-static size_t attn__alignment(attn_dtype dtype)
+/* Does data lie where elements of so many bytes may? A double of 8 bytes may be aligned to fewer than that. */
+static int attn__is_aligned(const void *data, size_t size)
 {
     struct f64 {
         char c;
         double x;
     };
-    return dtype == ATTN_F64 ? offsetof(struct f64, x) : attn__size(dtype);
-}
-
-static int attn__is_aligned(const void *array, size_t size) /* an array of elements of so many bytes */
-{
-    return ((uintptr_t)array & (attn__alignment(size == 8 ? ATTN_F64 : ATTN_F32) - 1)) == 0;
-}
-
-static int attn__is_float(attn_dtype dtype)
-{
-    return dtype == ATTN_F32 || dtype == ATTN_F64 || dtype == ATTN_F16 || dtype == ATTN_BF16;
+    return ((uintptr_t)data & ((size == sizeof(double) ? offsetof(struct f64, x) : size) - 1)) == 0;
 }
 
 static attn_dtype attn__real(attn_dtype first_input) /* the compute type */
@@ -1387,15 +1378,11 @@ typedef struct attn__box {
     ptrdiff_t s[4]; /* their strides, in elements */
 } attn__box;
 
-static void attn__box_tensor(attn__box *box, const attn_tensor *t)
-{
-    ATTN__MEMCPY(box, t, sizeof *box);
-}
-
-static void attn__box_mat(attn__box *box, const attn_mat *m)
+/* A matrix as the tensor of one item and one head that it is: what is known of tensors holds of matrices, too. */
+static attn_tensor attn__as_tensor(const attn_mat *m)
 {
     const attn_tensor t = {m->data, m->dtype, 1, 1, m->rows, m->cols, 0, 0, m->row_stride, m->col_stride};
-    attn__box_tensor(box, &t);
+    return t;
 }
 
 /* The addresses that a box covers. */
@@ -1404,41 +1391,27 @@ typedef struct attn__extent {
     int ordered; /* each stride steps over all that the ones on its right reach, so that no two elements share one */
 } attn__extent;
 
-ATTN__NOINLINE int attn__overflows(const attn__box *box)
-{
-    const size_t most = (size_t)PTRDIFF_MAX;
-    size_t reach = 0, step, d;
-    for (d = 0; d < 4; d++)
-        if (box->n[d] > 1) {
-            if (box->n[d] > most || !attn__mul_size(&step, box->n[d] - 1, attn__magnitude(box->s[d])) ||
-                step > most - reach)
-                return 1;
-            reach += step;
-        }
-    return !attn__mul_size(&reach, reach + 1, attn__size(box->dtype));
-}
-
-/* Returns 0 if the addresses, a dimension, or the bytes between them overflow. */
+/* Finds these addresses. Returns 0 if they, a dimension, or the bytes between them overflow. */
 ATTN__NOINLINE int attn__measure(const attn__box *box, attn__extent *extent)
 {
     const uintptr_t data = (uintptr_t)box->data;
-    size_t reach = 0, below = 0, large = 0, step, stride, size;
+    const size_t most = (size_t)PTRDIFF_MAX;
+    size_t reach = 0, below = 0, step, stride, size = attn__size(box->dtype);
     int d, ordered = 1;
     ATTN__UNROLL
     for (d = 3; d >= 0; d--)
         if (box->n[d] > 1) {
             stride = attn__magnitude(box->s[d]);
-            step = (box->n[d] - 1) * stride;
-            large |= box->n[d] | stride;
+            if (box->n[d] > most || !attn__mul_size(&step, box->n[d] - 1, stride) || step > most - reach)
+                return 0;
             ordered &= stride > reach;
             reach += step;
             below += box->s[d] < 0 ? step : 0;
         }
-    if (large >> (sizeof(size_t) * 4 - 4) != 0 && attn__overflows(box)) /* four steps of less do not, in bytes */
+    if (!attn__mul_size(&reach, reach + 1, size))
         return 0;
-    size = attn__size(box->dtype);
     extent->first = data - below * size;
-    extent->end = extent->first + (reach + 1) * size;
+    extent->end = extent->first + reach;
     extent->ordered = ordered;
     return !data || (extent->first <= data && data <= extent->end); /* neither wraps around */
 }
@@ -1448,16 +1421,14 @@ ATTN__INLINE int attn__tensor_fits(const attn_tensor *t)
 {
     attn__box box;
     attn__extent extent;
-    attn__box_tensor(&box, t);
+    ATTN__MEMCPY(&box, t, sizeof box);
     return attn__measure(&box, &extent);
 }
 
 static int attn__mat_fits(const attn_mat *m)
 {
-    attn__box box;
-    attn__extent extent;
-    attn__box_mat(&box, m);
-    return attn__measure(&box, &extent);
+    const attn_tensor t = attn__as_tensor(m);
+    return attn__tensor_fits(&t);
 }
 
 /* data + elements, const dropped; NULL, which an array without elements may be, stays NULL. */
@@ -1513,23 +1484,17 @@ ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, s
     return attn__elements_fit(data, dtype, rows, cols) || attn__mat_fits(&m) ? m : attn__bad_mat;
 }
 
-/* Gives a packed matrix its elements, all zero. Returns 0 if there is no memory. */
-static int attn__new_elements(attn_mat *m)
-{
-    size_t bytes = m->rows * m->cols * attn__size(m->dtype);
-    if (bytes == 0)
-        return 1;
-    m->data = attn__allocate(bytes);
-    if (m->data)
-        ATTN__MEMSET(m->data, 0, bytes);
-    return m->data != NULL;
-}
-
 ATTN_API attn_mat attn_mat_new(attn_dtype dtype, size_t rows, size_t cols)
 {
-    attn_mat m = {NULL, dtype, rows, cols, (ptrdiff_t)cols, 1};
-    int known = attn__is_float(dtype) || dtype == ATTN_BOOL;
-    return known && attn__mat_fits(&m) && attn__new_elements(&m) ? m : attn__bad_mat;
+    attn_mat m = attn_mat_of(NULL, dtype, rows, cols);
+    size_t bytes = rows * cols * attn__size(dtype);
+    if ((unsigned)dtype > ATTN_BOOL || !attn__mat_fits(&m)) /* integers have scales beside them: not here */
+        return attn__bad_mat;
+    if (bytes > 0 && !(m.data = attn__allocate(bytes)))
+        return attn__bad_mat;
+    if (bytes > 0)
+        ATTN__MEMSET(m.data, 0, bytes);
+    return m;
 }
 
 ATTN_API void attn_mat_free(attn_mat *m)
@@ -1548,12 +1513,8 @@ ATTN_API attn_mat attn_mat_t(attn_mat m)
 
 ATTN_API attn_mat attn_mat_rows(attn_mat m, size_t first, size_t count)
 {
-    if (!attn__mat_fits(&m) || first > m.rows || count > m.rows - first)
-        return attn__bad_mat;
-    if (count > 0 && m.cols > 0)
-        m.data = attn__mat_at(&m, first, 0);
-    m.rows = count;
-    return m;
+    const attn_tensor rows = attn_tensor_slice(attn__as_tensor(&m), first, count); /* bad ones are a bad matrix */
+    return attn__head_part(&rows, 0, 0, 0, rows.len, 0);
 }
 
 ATTN_API attn_mat attn_mat_cols(attn_mat m, size_t first, size_t count)
@@ -1581,24 +1542,16 @@ ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, siz
     return attn__elements_fit(data, dtype, B, item) || attn__tensor_fits(&t) ? t : attn__bad_tensor;
 }
 
-ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, size_t L, size_t H, size_t D)
+static attn_tensor attn__swapped(attn_tensor t) /* heads and positions change places */
 {
-    const attn_tensor t = attn_bhld(data, dtype, B, L, H, D); /* heads and positions change places */
-    const attn_tensor blhd = {t.data, t.dtype,        t.batch,      t.len,         t.heads,
-                              t.dim,  t.batch_stride, t.len_stride, t.head_stride, t.dim_stride};
-    return blhd;
+    const attn_tensor swapped = {t.data, t.dtype,        t.batch,      t.len,         t.heads,
+                                 t.dim,  t.batch_stride, t.len_stride, t.head_stride, t.dim_stride};
+    return swapped;
 }
 
-/* `count` of the heads of t, after the first ones; bad if t is. */
-static attn_tensor attn__some_heads(const attn_tensor *t, size_t first, size_t count)
+ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, size_t L, size_t H, size_t D)
 {
-    attn_tensor some = *t;
-    if (attn__tensor_bad(t))
-        return some;
-    some.heads = count;
-    if (t->data && count > 0 && t->batch > 0 && t->len > 0 && t->dim > 0)
-        some.data = attn__tensor_at(t, 0, first, 0, 0);
-    return some;
+    return attn__swapped(attn_bhld(data, dtype, B, L, H, D));
 }
 
 ATTN_API attn_status attn_qkv(attn_tensor *q, attn_tensor *k, attn_tensor *v, const void *data, attn_dtype dtype,
@@ -1606,13 +1559,13 @@ ATTN_API attn_status attn_qkv(attn_tensor *q, attn_tensor *k, attn_tensor *v, co
 {
     const size_t most = (size_t)PTRDIFF_MAX / 4; /* heads whose number does not overflow */
     const int given = q && k && v, fits = H <= most && Hkv <= most;
-    attn_tensor all = given && fits ? attn_blhd(data, dtype, B, L, H + 2 * Hkv, D) : attn__bad_tensor;
-    if (q)
-        *q = attn__some_heads(&all, 0, H);
+    const attn_tensor all = given && fits ? attn_bhld(data, dtype, B, L, H + 2 * Hkv, D) : attn__bad_tensor;
+    if (q) /* the "positions" of `all`, whose slices these are, are heads */
+        *q = attn__swapped(attn_tensor_slice(all, 0, H));
     if (k)
-        *k = attn__some_heads(&all, H, Hkv);
+        *k = attn__swapped(attn_tensor_slice(all, H, Hkv));
     if (v)
-        *v = attn__some_heads(&all, H + Hkv, Hkv);
+        *v = attn__swapped(attn_tensor_slice(all, H + Hkv, Hkv));
     return !given ? ATTN_ERR_NULL : attn__tensor_bad(&all) ? ATTN_ERR_OVERFLOW : ATTN_OK;
 }
 
@@ -1853,20 +1806,15 @@ typedef struct attn__check {
     attn__view view[ATTN__ARGUMENTS];
 } attn__check;
 
-/* The size that a letter is bound to; n, if it is met for the first time. */
-ATTN__INLINE size_t attn__size_of(attn__check *c, unsigned letter, size_t n)
+/* The size that a letter is bound to: n, if it is met for the first time. So are bound, besides, the letters that are
+   known before any argument. */
+ATTN__INLINE size_t attn__bind(attn__check *c, unsigned letter, size_t n)
 {
     if (!(c->bound >> letter & 1)) {
         c->bound |= (uint64_t)1 << letter;
         c->size[letter] = n;
     }
     return c->size[letter];
-}
-
-/* A letter that is known before any argument. */
-static void attn__bind(attn__check *c, enum attn__letter letter, size_t n)
-{
-    attn__size_of(c, letter, n);
 }
 
 static void attn__check_begin(attn__check *c, const attn_ctx *ctx) /* views are not cleared, which would take longer */
@@ -1977,23 +1925,23 @@ static int attn__role_of(const attn__check *c, const attn__view *v)
     return (v->is->role & ~c->ignored) | (v->is->role & c->written) / ATTN__STORED;
 }
 
-/* Where the elements of an argument lie. */
+/* Where the elements of an argument lie. An array is the row of one matrix. */
 static void attn__find_box(attn__check *c, const attn__view *v, attn__box *box)
 {
-    attn_tensor array = {NULL, ATTN_BOOL, 1, 1, 1, 1, 0, 0, 0, 1};
+    attn_tensor t = {(void *)(uintptr_t)v->given, ATTN_BOOL, 1, 1, 1, 1, 0, 0, 0, 1};
     int d;
-    if (v->is->role & ATTN__MAT) {
-        attn__box_mat(box, (const attn_mat *)v->given);
-    } else if (v->is->role & ATTN__ARRAY) {
+    if (v->is->role & ATTN__ARRAY) {
         for (d = 0; d < 4; d++)
-            if (v->is->shape[d] && !attn__mul_size(&array.dim, array.dim, attn__size_of(c, v->is->shape[d], 1)))
-                array.dim = SIZE_MAX;
-        array.data = (void *)(uintptr_t)v->given;
-        array.dtype = v->is->role & ATTN__DOUBLES ? ATTN_F64 : v->is->role & ATTN__FLOATS ? ATTN_F32 : ATTN_BOOL;
-        array.dim *= v->is->shape[3] != ATTN__L_none; /* no letters: it is there or not, and has no elements */
-        attn__box_tensor(box, &array);
+            if (v->is->shape[d] && !attn__mul_size(&t.dim, t.dim, attn__bind(c, v->is->shape[d], 1)))
+                t.dim = SIZE_MAX;
+        t.dtype = v->is->role & ATTN__DOUBLES ? ATTN_F64 : v->is->role & ATTN__FLOATS ? ATTN_F32 : ATTN_BOOL;
+        t.dim *= v->is->shape[3] != ATTN__L_none; /* no letters: it is there or not, and has no elements */
+        ATTN__MEMCPY(box, &t, sizeof *box);
+    } else if (v->is->role & ATTN__MAT) {
+        t = attn__as_tensor((const attn_mat *)v->given);
+        ATTN__MEMCPY(box, &t, sizeof *box);
     } else {
-        attn__box_tensor(box, (const attn_tensor *)v->given);
+        ATTN__MEMCPY(box, v->given, sizeof *box);
     }
 }
 
@@ -2071,9 +2019,7 @@ static void attn__check_view(attn__check *c, attn__view *v, int role, int wide)
     attn__box box;
     attn__extent extent = {0, 0, 1};
     size_t d = 0, n, misfit = 4;
-    if (v->given && !(role & (ATTN__MAT | ATTN__ARRAY)))
-        attn__box_tensor(&box, (const attn_tensor *)v->given);
-    else if (v->given || role & ATTN__ARRAY)
+    if (v->given || role & ATTN__ARRAY)
         attn__find_box(c, v, &box);
     if (role & ATTN__ARRAY)
         status = v->given || (role & ATTN__IF_ANY && box.n[3] == 0) ? ATTN_OK : ATTN_ERR_NULL;
@@ -2084,7 +2030,7 @@ static void attn__check_view(attn__check *c, attn__view *v, int role, int wide)
     else
         ATTN__UNROLL
     for (d = 0; d < 4; d++) { /* the first two of a matrix are 1, and have no letters */
-        n = attn__size_of(c, v->is->shape[d], box.n[d]);
+        n = attn__bind(c, v->is->shape[d], box.n[d]);
         if (n != box.n[d] && misfit == 4 && !(role & ATTN__BROADCASTS && box.n[d] == 1))
             misfit = d;
     }
@@ -2092,7 +2038,7 @@ static void attn__check_view(attn__check *c, attn__view *v, int role, int wide)
         status = ATTN_ERR_SHAPE;
     if (status == ATTN_OK && !attn__measure(&box, &extent))
         status = ATTN_ERR_OVERFLOW;
-    else if (status == ATTN_OK && ((uintptr_t)box.data & (attn__alignment(box.dtype) - 1)) != 0)
+    else if (status == ATTN_OK && !attn__is_aligned(box.data, attn__size(box.dtype)))
         status = ATTN_ERR_VALUE;
     if (status != ATTN_OK)
         attn__blame_view(c, v, status, &box, wide, misfit);
@@ -3545,13 +3491,15 @@ static int attn__tell(attn__text *t, attn__check *c, const attn__kernels *kern, 
     return 0;
 }
 
-/* *m = a temporary of the compute type, if there is no fault so far. */
+/* *m = a temporary of the compute type, if there is no fault so far; else it has no elements. */
 static void attn__new_temporary(attn__check *c, attn_mat *m, attn_dtype first_input, size_t rows, size_t cols)
 {
     *m = attn_mat_of(NULL, attn__real(first_input), rows, cols);
     attn__require(c, attn__mat_fits(m), ATTN_ERR_OVERFLOW, NULL);
-    if (c->status == ATTN_OK)
-        attn__require(c, attn__new_elements(m), ATTN_ERR_NOMEM, NULL);
+    if (c->status != ATTN_OK)
+        return;
+    *m = attn_mat_new(m->dtype, rows, cols);
+    attn__require(c, attn__mat_fits(m), ATTN_ERR_NOMEM, NULL);
 }
 
 /* -- matrix product --
@@ -10194,8 +10142,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
      a compiler has vectors for.
    What a new element format defines:
    - its name: attn_dtype;
-   - section 2: attn__size and attn__row_bytes (of a row), attn__alignment; in attn__is_dtype, which arguments may have
-     it; attn__is_float or attn__has_scales; attn__load and attn__store of one element;
+   - section 2: attn__size and attn__row_bytes (of a row), attn__is_aligned; in attn__is_dtype, which arguments may have
+     it; attn_mat_new or attn__has_scales; attn__load and attn__store of one element;
    - here: its loader (a case of widen, and one in each ladder that chooses it by type: widens, OF_TYPE, READS) and its
      storer (narrows, narrow): the last case of a ladder is not the default of new formats; formats whose terms are not
      reals: load_rows, load_panel, to_terms, any_nonfinite;
