@@ -3188,7 +3188,9 @@ typedef struct attn__share {
     void (*worker)(struct attn__share *share);
     void *arg;
     size_t items, workers; /* of the run */
-    size_t index;          /* of this worker, and of its slice of scratch */
+    char *scratch; /* of this worker, aligned; of the run, before that: a slice for each, one after the other; */
+    size_t bytes;  /* how large a slice is. If there is no scratch, it is on the worker's stack */
+    size_t index;  /* of this worker */
     size_t next, *taken;   /* the next item, where they are dealt out in turn; how many all workers have taken, else */
 } attn__share;
 
@@ -3205,27 +3207,50 @@ static int attn__take(attn__share *share, size_t *item)
     return *item < share->items;
 }
 
+static char *attn__align(void *p) /* up to ATTN__ALIGN */
+{
+    return (char *)p + (ATTN__ALIGN - (uintptr_t)p % ATTN__ALIGN) % ATTN__ALIGN;
+}
+
+/* Here and below: what is on the stack only where no scratch is given has a frame of its own. */
+ATTN__NOINLINE void attn__work_on_stack(attn__share *share)
+{
+    char stack[ATTN__STACK];
+    share->scratch = attn__align(stack);
+    share->worker(share);
+}
+
+ATTN__NOINLINE void attn__work_on_half(attn__share *share)
+{
+    char stack[ATTN__STACK / 2 + ATTN__ALIGN];
+    share->scratch = attn__align(stack);
+    share->worker(share);
+}
+
 static void attn__work(void *arg, size_t index) /* a task of attn_parallel */
 {
     attn__share share = *(const attn__share *)arg;
     share.index = share.next = index;
+    if (!share.scratch && share.bytes > 0) {
+        (share.bytes > ATTN__STACK / 2 ? attn__work_on_stack : attn__work_on_half)(&share);
+        return;
+    }
+    share.scratch = share.scratch ? attn__align(share.scratch + index * share.bytes) : NULL;
     share.worker(&share);
 }
 
-/* All items, by as many workers as the ctx lets run, and no more than `workers` or items. */
-static void attn__spread(const attn_ctx *ctx, size_t workers, size_t items, void (*worker)(attn__share *), void *arg)
+/* All items, by as many workers as the ctx lets run, and no more than `workers` or items. Each has `bytes` of scratch,
+   with room to align it: of a stack ATTN__STACK at most, where there is no other. */
+static void attn__spread(const attn_ctx *ctx, size_t workers, size_t items, void (*worker)(attn__share *), void *arg,
+                         void *scratch, size_t bytes)
 {
+    const size_t width = attn__min(workers, attn__ctx_workers(ctx, items));
     size_t taken = 0;
-    attn__share share = {worker, arg, items, attn__min(workers, attn__ctx_workers(ctx, items)), 0, 0, &taken};
-    if (share.workers > 1)
-        ctx->parallel.run(ctx->parallel.user, share.workers, attn__work, &share);
+    attn__share share = {worker, arg, items, width, (char *)scratch, bytes, 0, 0, &taken};
+    if (width > 1)
+        ctx->parallel.run(ctx->parallel.user, width, attn__work, &share);
     else if (items > 0)
-        worker(&share);
-}
-
-static char *attn__align(void *p) /* up to ATTN__ALIGN */
-{
-    return (char *)p + (ATTN__ALIGN - (uintptr_t)p % ATTN__ALIGN) % ATTN__ALIGN;
+        attn__work(&share, 0);
 }
 
 /* -- a pool of threads -- */
@@ -3545,7 +3570,6 @@ typedef struct attn__gemm {
     size_t sums_at, b_at, a_at; /* where things are in the scratch of a block: bytes */
     size_t workers;
     size_t worker_bytes; /* scratch of each worker */
-    char *scratch;       /* NULL: each worker uses its stack */
 } attn__gemm;
 
 /* Lays out the scratch of a block: lanes of sums, of few rows; sums, two chains of them but for few rows; columns of b,
@@ -3618,14 +3642,6 @@ typedef struct attn__gemm_block {
     char *lanes, *sums, *b, *a;
     size_t lda; /* terms from one row of few to the next */
 } attn__gemm_block;
-
-/* Begins a block in rows r0 .. of out; its columns are chosen later. */
-static attn__gemm_block attn__gemm_begin(const attn__gemm *g, size_t r0, char *scratch)
-{
-    char *sums = scratch + g->sums_at, *b = scratch + g->b_at, *a = scratch + g->a_at;
-    const attn__gemm_block block = {r0, attn__min(g->mc, g->out.rows - r0), 0, 0, 0, 0, 0, scratch, sums, b, a, g->lda};
-    return block;
-}
 
 /* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. Here and
    below, k and depth count terms. */
@@ -3713,14 +3729,12 @@ static void attn__gemm_store(const attn__gemm *g, const attn_mat *to, const char
     g->kern->store(to->data, to->dtype, to->row_stride, to->col_stride, sums, ld, to->rows, to->cols, g->alpha);
 }
 
-static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char *scratch)
+/* Computes a block of many rows. */
+static void attn__gemm_many(const attn__gemm *g, attn__gemm_block block)
 {
     const attn__kernels *kern = g->kern;
-    attn__gemm_block block = attn__gemm_begin(g, r0, scratch);
     int parts = g->terms > g->kc || g->bias.data; /* of which sums are made: their two chains lie in two tiles */
     size_t k, c, r, depth, tiles = kern->rows * (parts ? 2 : 1);
-    block.c0 = c0;
-    block.cols = attn__min(g->nc, g->out.cols - c0);
     block.padded = attn__whole(block.cols, kern->lanes);
     block.row_bytes = tiles * block.padded * kern->size;
     if (g->terms == 0)
@@ -3734,7 +3748,7 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
         attn__gemm_add(g->bias_kern, &block, &g->ones, &g->bias, 0, 1, ATTN__BEGUN);
     for (r = 0; r < block.rows; r += kern->rows)
         for (c = 0; c < block.cols; c += kern->cols) {
-            attn_mat to = attn__mat_part(&g->out, r0 + r, c0 + c, attn__min(kern->rows, block.rows - r),
+            attn_mat to = attn__mat_part(&g->out, block.r0 + r, block.c0 + c, attn__min(kern->rows, block.rows - r),
                                          attn__min(kern->cols, block.cols - c));
             attn__gemm_store(g, &to, block.sums + r / kern->rows * block.row_bytes + tiles * c * kern->size,
                              attn__min(kern->cols, block.padded - c));
@@ -3815,14 +3829,14 @@ static void attn__gemm_few_block(const attn__gemm *g, const attn__gemm_block *fe
     }
 }
 
-/* Columns c0 .. end - 1 of rows r0 .. of out: those of far streams, then those that are left. */
-static void attn__gemm_few_cols(const attn__gemm *g, size_t r0, size_t c0, size_t end, char *scratch)
+/* Computes the columns of a block of few rows, however many they are, in smaller ones: those of far streams, then those
+   that are left. */
+static void attn__gemm_few(const attn__gemm *g, attn__gemm_block few)
 {
-    const size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size;
-    size_t apart = g->far_rows ? (end - c0) / ATTN__GEMM_FAR_STREAMS : 0, in_streams, done;
-    attn__gemm_block few = attn__gemm_begin(g, r0, scratch);
+    const size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size, c0 = few.c0, cols = few.cols;
+    size_t apart = g->far_rows ? cols / ATTN__GEMM_FAR_STREAMS : 0, in_streams, done;
     if (!g->copies_a) {
-        few.a = (char *)attn__mat_at(&g->a, r0, 0);
+        few.a = (char *)attn__mat_at(&g->a, few.r0, 0);
         few.lda = (size_t)g->a.row_stride / g->kern->term;
     } else if (g->whole_a) {
         attn__gemm_few_load(g, &few, 0, g->terms);
@@ -3830,10 +3844,10 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t r0, size_t c0, size_
     if (apart > 16 && apart * step % ATTN__GEMM_FAR_SET == 0 && g->a.cols * size % ATTN__GEMM_FAR_SET > 0)
         apart--; /* and a row more or less parts them */
     in_streams = apart * ATTN__GEMM_FAR_STREAMS;
-    for (done = 0; done < end - c0; done += few.cols) {
+    for (done = 0; done < cols; done += few.cols) {
         few.apart = done < in_streams ? apart : 0;
         few.c0 = c0 + (done < in_streams ? done / ATTN__GEMM_FAR_STREAMS : done);
-        few.cols = attn__min(g->nc, (done < in_streams ? in_streams : end - c0) - done);
+        few.cols = attn__min(g->nc, (done < in_streams ? in_streams : cols) - done);
         attn__gemm_few_block(g, &few);
     }
 }
@@ -3844,37 +3858,26 @@ static size_t attn__gemm_count(const attn__gemm *g)
 }
 
 /* An item is a block; or, of few rows, as many blocks in a row as are a worker's share: then b is read in its order. */
-static void attn__gemm_work(attn__share *share, char *scratch)
-{
-    const attn__gemm *g = (const attn__gemm *)share->arg;
-    size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__gemm_count(g);
-    size_t each = attn__blocks(blocks, share->items), item, first, end, row, i, n;
-    while (attn__take(share, &item))
-        for (first = item * each, end = attn__min(first + each, blocks); first < end; first += n) {
-            row = attn__quotient(first, per_row);
-            i = first - row * per_row;
-            n = attn__min(per_row - i, end - first);
-            if (g->few)
-                attn__gemm_few_cols(g, row * g->mc, i * g->nc, attn__min((i + n) * g->nc, g->out.cols), scratch);
-            else
-                attn__gemm_block_at(g, row * g->mc, i * g->nc, scratch);
-        }
-}
-
-/* Here and below: what is on the stack only where no scratch is given has a frame of its own. */
-ATTN__NOINLINE void attn__gemm_on_stack(attn__share *share)
-{
-    char stack[ATTN__STACK];
-    attn__gemm_work(share, attn__align(stack));
-}
-
 static void attn__gemm_worker(attn__share *share)
 {
     const attn__gemm *g = (const attn__gemm *)share->arg;
-    if (g->scratch)
-        attn__gemm_work(share, attn__align(g->scratch + share->index * g->worker_bytes));
-    else
-        attn__gemm_on_stack(share);
+    size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__gemm_count(g);
+    size_t each = attn__blocks(blocks, share->items), item, first, end, row, n;
+    attn__gemm_block block = {0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, g->lda};
+    block.lanes = share->scratch;
+    block.sums = share->scratch + g->sums_at;
+    block.b = share->scratch + g->b_at;
+    block.a = share->scratch + g->a_at;
+    while (attn__take(share, &item))
+        for (first = item * each, end = attn__min(first + each, blocks); first < end; first += n) {
+            row = attn__quotient(first, per_row);
+            n = attn__min((row + 1) * per_row, end) - first;
+            block.r0 = row * g->mc;
+            block.rows = attn__min(g->mc, g->out.rows - block.r0);
+            block.c0 = (first - row * per_row) * g->nc;
+            block.cols = attn__min(n * g->nc, g->out.cols - block.c0);
+            (g->few ? attn__gemm_few : attn__gemm_many)(g, block);
+        }
 }
 
 /* Are so many rows of a few? Nothing else decides in which order a kernel adds up their sums: not b's layout, not
@@ -3884,16 +3887,6 @@ static int attn__are_few(const attn_mat *a, const attn_mat *b, size_t rows, cons
     const attn__kernels *kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
     return (ctx && ctx->batch_invariant) ||
            rows <= (a->cols < ATTN__GEMM_SHORT ? ATTN__GEMM_FEW_SHORT : kern->tuned->few_rows);
-}
-
-static int attn__gemm_is_far(const attn__gemm *g)
-{
-    size_t row = g->a.cols * attn__size(g->b.dtype), bytes;
-    if (!(attn__isas() & ATTN__FAR_STREAMS) || g->copies_b || g->bias.data || row % 64 > 0 ||
-        g->out.rows > ATTN__GEMM_FAR_ROWS)
-        return 0;
-    return attn__mul_size(&bytes, row, g->out.cols) &&
-           bytes >= (g->out.rows == 1 ? ATTN__GEMM_FAR_BYTES : ATTN__GEMM_FAR_ROWS_BYTES);
 }
 
 /* A matrix whose elements are all the same 1. */
@@ -3910,6 +3903,7 @@ static attn_mat attn__ones(attn_dtype real, size_t rows, size_t cols)
 static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias,
                             double alpha, int few, const attn_ctx *ctx)
 {
+    size_t of_row, bytes; /* of a row of w; of all of them */
     g->kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
     g->bias_kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
     ATTN_ASSERT(g->kern && g->bias_kern);
@@ -3929,10 +3923,12 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
     g->copies_a = !attn__are_terms(g->kern, a->dtype, a->row_stride, a->col_stride, a->rows, a->cols) ||
                   a->col_stride != 1 || a->row_stride < 0 || g->terms % g->kern->lanes > 0;
     g->copies_b = b->row_stride != 1 || !attn__reads(g->kern, b->dtype);
-    g->far_rows = few && attn__gemm_is_far(g);
+    of_row = g->a.cols * attn__size(g->b.dtype);
+    g->far_rows = few && attn__isas() & ATTN__FAR_STREAMS && !g->copies_b && !bias && of_row % 64 == 0 &&
+                  g->out.rows <= ATTN__GEMM_FAR_ROWS && attn__mul_size(&bytes, of_row, g->out.cols) &&
+                  bytes >= (g->out.rows == 1 ? ATTN__GEMM_FAR_BYTES : ATTN__GEMM_FAR_ROWS_BYTES);
     g->alpha = alpha;
     g->adds = 0;
-    g->scratch = NULL;
     attn__gemm_blocks(g, SIZE_MAX);
     g->workers = attn__ctx_workers(ctx, attn__gemm_count(g));
     g->worker_bytes = attn__gemm_bytes(g);
@@ -3944,32 +3940,15 @@ static size_t attn__gemm_scratch(const attn__gemm *g)
     return g->worker_bytes * g->workers;
 }
 
-/* Computes what is planned. Without memory for scratch, or with too little, it makes do with the stack. */
-static void attn__gemm_run(attn__gemm *g, const attn_ctx *ctx)
-{
-    const size_t least = attn__min(g->worker_bytes, ATTN__STACK);
-    void *own = NULL;
-    if (ctx && ctx->scratch) {
-        g->scratch = (char *)ctx->scratch;
-        g->worker_bytes = ctx->scratch_size / g->workers;
-    } else if (g->worker_bytes > ATTN__STACK) {
-        g->scratch = (char *)(own = attn__allocate(attn__gemm_scratch(g)));
-    }
-    if (g->worker_bytes < least || !g->scratch) {
-        g->scratch = NULL;
-        g->worker_bytes = ATTN__STACK;
-    }
-    attn__gemm_blocks(g, g->worker_bytes);
-    attn__spread(ctx, g->workers, g->few ? g->workers : attn__gemm_count(g), attn__gemm_worker, g);
-    attn__release(own);
-}
-
 /* out = alpha (a b + bias), or += without bias, all checked. Columns of out that lie in one piece are added to as rows
-   of the transposed product: the same sums. */
+   of the transposed product: the same sums. Without memory for scratch, or with too little, it makes do with the
+   stack. */
 static void attn__product(const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias, double alpha,
                           int adds, int few, const attn_ctx *ctx)
 {
     attn__gemm g;
+    void *scratch, *own = NULL;
+    size_t bytes;
     if (out->rows == 0 || out->cols == 0)
         return;
     if (adds && !few && out->row_stride == 1 && out->col_stride != 1) {
@@ -3979,7 +3958,17 @@ static void attn__product(const attn_mat *out, const attn_mat *a, const attn_mat
     }
     attn__gemm_plan(&g, out, a, b, bias, alpha, few, ctx);
     g.adds = adds;
-    attn__gemm_run(&g, ctx);
+    bytes = ctx && ctx->scratch ? ctx->scratch_size / g.workers : g.worker_bytes;
+    if (!(ctx && ctx->scratch) && bytes > ATTN__STACK)
+        own = attn__allocate(attn__gemm_scratch(&g));
+    scratch = ctx && ctx->scratch ? ctx->scratch : own;
+    if (!scratch || bytes < attn__min(g.worker_bytes, ATTN__STACK)) {
+        scratch = NULL;
+        bytes = ATTN__STACK;
+    }
+    attn__gemm_blocks(&g, bytes);
+    attn__spread(ctx, g.workers, few ? g.workers : attn__gemm_count(&g), attn__gemm_worker, &g, scratch, bytes);
+    attn__release(own);
 }
 
 static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat *b, double alpha)
@@ -4176,9 +4165,8 @@ ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, do
 typedef struct attn__softmax_run {
     attn_mat out, in;
     const attn__kernels *kern;
-    size_t rows;   /* that a worker takes at a time */
-    int power;     /* 0: softmax; else the one with zeros */
-    char *buffers; /* of a chunk of doubles, for each worker, if one is needed; NULL: on the stack */
+    size_t rows; /* that a worker takes at a time */
+    int power;   /* 0: softmax; else the one with zeros */
 } attn__softmax_run;
 
 /* A chunk of a row as packed reals: where it lies if it can, else in the buffer. */
@@ -4231,33 +4219,18 @@ static void attn__softmax_row(const attn__kernels *kern, const attn_mat *out, co
     }
 }
 
-ATTN__NOINLINE void attn__sparse_row(const attn_mat *out, const attn_mat *in, size_t r, int power);
+ATTN__NOINLINE void attn__sparse_row(const attn__softmax_run *run, size_t r, double *x);
 
-static void attn__softmax_work(attn__share *share, void *buffer)
+static void attn__softmax_worker(attn__share *share)
 {
     const attn__softmax_run *run = (const attn__softmax_run *)share->arg;
     size_t item, r;
     while (attn__take(share, &item))
         for (r = item * run->rows; r < attn__min((item + 1) * run->rows, run->out.rows); r++)
             if (run->power == 0)
-                attn__softmax_row(run->kern, &run->out, &run->in, r, buffer);
+                attn__softmax_row(run->kern, &run->out, &run->in, r, share->scratch);
             else
-                attn__sparse_row(&run->out, &run->in, r, run->power);
-}
-
-ATTN__NOINLINE void attn__softmax_on_stack(attn__share *share)
-{
-    double buffer[ATTN__CHUNK]; /* of either real type */
-    attn__softmax_work(share, buffer);
-}
-
-static void attn__softmax_worker(attn__share *share)
-{
-    const attn__softmax_run *run = (const attn__softmax_run *)share->arg;
-    if (run->buffers)
-        attn__softmax_work(share, run->buffers + share->index * ATTN__CHUNK * sizeof(double));
-    else
-        attn__softmax_on_stack(share);
+                attn__sparse_row(run, r, (double *)(void *)share->scratch);
 }
 
 /* The scratch that a softmax has use for: if it must convert. */
@@ -4270,14 +4243,14 @@ static size_t attn__softmax_bytes(const attn_mat *out, const attn_mat *in, const
 
 static void attn__softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx)
 {
-    attn__softmax_run run = {*out, *in, attn__ctx_kernels(ctx, attn__real(in->dtype)), 0, power, NULL};
+    attn__softmax_run run = {*out, *in, attn__ctx_kernels(ctx, power ? ATTN_F64 : attn__real(in->dtype)), 0, power};
+    int given = ctx && ctx->scratch && ctx->scratch_size >= attn__softmax_bytes(out, in, ctx);
     if (out->rows == 0 || out->cols == 0)
         return;
     ATTN_ASSERT(run.kern);
     run.rows = attn__max(1, ATTN__SOFTMAX_ELEMENTS / out->cols);
-    if (ctx && ctx->scratch && ctx->scratch_size >= attn__softmax_bytes(out, in, ctx))
-        run.buffers = attn__align(ctx->scratch);
-    attn__spread(ctx, ATTN__WORKERS, attn__blocks(out->rows, run.rows), attn__softmax_worker, &run);
+    attn__spread(ctx, ATTN__WORKERS, attn__blocks(out->rows, run.rows), attn__softmax_worker, &run,
+                 given ? ctx->scratch : NULL, ATTN__CHUNK * sizeof(double));
 }
 
 /* Checks and computes a softmax. */
@@ -4326,10 +4299,13 @@ static size_t attn__load_below(const attn__kernels *wide, double *x, const attn_
     return n;
 }
 
-ATTN__NOINLINE void attn__sparse_row(const attn_mat *out, const attn_mat *in, size_t r, int power)
+/* A row, in double. x: room for a chunk. */
+ATTN__NOINLINE void attn__sparse_row(const attn__softmax_run *run, size_t r, double *x)
 {
-    const attn__kernels *wide = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
-    double x[ATTN__CHUNK], max, t = -1, last, sum, lost, slope, rest, above;
+    const attn__kernels *wide = run->kern;
+    const attn_mat *out = &run->out, *in = &run->in;
+    const int power = run->power;
+    double max, t = -1, last, sum, lost, slope, rest, above;
     size_t i, j, n;
     if (!attn__softmax_max(wide, out, in, r, x, &max))
         return;
@@ -6665,7 +6641,7 @@ static void attn__plan_execute(attn__plan *plan)
 {
     size_t index;
     attn__worker worker;
-    attn__spread(&plan->call.ctx, plan->schedule.workers, plan->schedule.units, attn__sdpa_worker, plan);
+    attn__spread(&plan->call.ctx, plan->schedule.workers, plan->schedule.units, attn__sdpa_worker, plan, NULL, 0);
     attn__clear_missing(plan);
     if (!plan->schedule.parallel_splits)
         return;
@@ -7379,7 +7355,7 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
     workers = attn__ctx_workers(ctx, SIZE_MAX);
     run.turn_rows = attn__min(attn__blocks(run.rows, workers * ATTN__MERGE_TURNS), ATTN__MERGE_ROWS);
     attn__spread(ctx, ATTN__WORKERS, attn__blocks(run.rows, run.turn_rows * ATTN__MERGE_TURNS), attn__merge_worker,
-                 &run);
+                 &run, NULL, 0);
     return ATTN_OK;
 }
 
@@ -9562,7 +9538,7 @@ static void attn__phase_worker(attn__share *share)
 static void attn__run_phase(attn__backward *w, void (*item)(attn__backward_worker *, size_t), size_t items)
 {
     attn__phase phase = {w, item};
-    attn__spread(&w->plan->call.ctx, w->workers, items, attn__phase_worker, &phase);
+    attn__spread(&w->plan->call.ctx, w->workers, items, attn__phase_worker, &phase, NULL, 0);
 }
 
 /* All cells of the units that are cut, for one item of those that are summed. A run may end before all is done: where
