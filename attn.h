@@ -2255,7 +2255,12 @@ static void attn__check_all(attn__check *c, const attn_ctx *ctx, const attn__arg
     attn__require_ctx(c);
 }
 
-#define ATTN__CHECK(c, is, each) attn__check_all(c, NULL, is, sizeof is / sizeof *is, each)
+/* The same, with pointers to these arguments: as many of the table as there are. */
+#define ATTN__CHECK(c, ctx, is, ...)                                                                                   \
+    do {                                                                                                               \
+        const void *const attn__each[] = {__VA_ARGS__};                                                                \
+        attn__check_all(c, ctx, is, sizeof attn__each / sizeof *attn__each, attn__each);                               \
+    } while (0)
 
 static void attn__say_fault(attn__text *t, const attn__check *c)
 {
@@ -2317,6 +2322,15 @@ static uint16_t attn__narrow(double x, int mantissa)
     return (uint16_t)(sign | value >> shift); /* a carry out of the mantissa makes the next exponent, or infinity */
 }
 
+/* The float of some bits. A BF16 is the upper half of one. */
+static float attn__float_of(uint32_t bits)
+{
+    float x;
+    ATTN__OPAQUE(bits);
+    ATTN__MEMCPY(&x, &bits, 4);
+    return x;
+}
+
 static float attn__widen_f16(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, mantissa = half & 1023, bits;
@@ -2329,19 +2343,7 @@ static float attn__widen_f16(uint16_t half)
     } else { /* infinity or NaN, which becomes quiet, as hardware does it */
         bits = (uint32_t)0xff << 23 | mantissa << 13 | (mantissa ? (uint32_t)1 << 22 : 0);
     }
-    bits |= sign;
-    ATTN__OPAQUE(bits);
-    ATTN__MEMCPY(&x, &bits, 4);
-    return x;
-}
-
-static float attn__widen_bf16(uint16_t half)
-{
-    uint32_t bits = (uint32_t)half << 16;
-    float x;
-    ATTN__OPAQUE(bits);
-    ATTN__MEMCPY(&x, &bits, 4);
-    return x;
+    return attn__float_of(bits | sign);
 }
 
 /* One element of any type. attn__load and attn__store are for the kernels: code with wide vectors must not call SSE
@@ -2357,7 +2359,7 @@ ATTN__INLINE double attn__load(const void *p, attn_dtype dtype)
     case ATTN_F16:
     case ATTN_BF16:
         ATTN__MEMCPY(&half, p, 2);
-        return (double)(dtype == ATTN_F16 ? attn__widen_f16(half) : attn__widen_bf16(half));
+        return (double)(dtype == ATTN_F16 ? attn__widen_f16(half) : attn__float_of((uint32_t)half << 16));
     case ATTN_BOOL: return (double)((*(const unsigned char *)p + 255) >> 8); /* 0 or 1, without a branch */
     case ATTN_I8: return (double)*(const signed char *)p;
     default: return attn__nan();
@@ -2435,9 +2437,8 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
     static const attn__argument attn__arguments[] = {
         {NULL, ATTN__MAT | ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_TYPE, 0, ATTN__SHAPE2(M, N)}, /* out */
         {NULL, ATTN__MAT | ATTN__ANY_TYPE, 0, ATTN__SHAPE2(M, N)}};                             /* in */
-    const void *const each[] = {&out, &in};
     attn__check c;
-    ATTN__CHECK(&c, attn__arguments, each);
+    ATTN__CHECK(&c, NULL, attn__arguments, &out, &in);
     if (c.status == ATTN_OK)
         attn__copy(&out, &in);
     return c.status;
@@ -4051,14 +4052,12 @@ ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double sc
 
 ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, attn_mat w)
 {
-    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lq, Lk), /* out */
-                                                     ATTN__INPUT(Lq, Eq),  /* q */
-                                                     ATTN__INPUT(Lk, Ek),  /* k */
-                                                     ATTN__INPUT(Eq, Ek)}; /* w */
-    const void *const each[] = {&out, &q, &k, &w};
+    /* out, q, k, w */
+    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lq, Lk), ATTN__INPUT(Lq, Eq), ATTN__INPUT(Lk, Ek),
+                                                     ATTN__INPUT(Eq, Ek)};
     attn_mat qw = ATTN__ZERO, kt = attn_mat_t(k);
     attn__check c;
-    ATTN__CHECK(&c, attn__arguments, each);
+    ATTN__CHECK(&c, NULL, attn__arguments, &out, &q, &k, &w);
     attn__new_temporary(&c, &qw, q.dtype, q.rows, k.cols);
     if (c.status == ATTN_OK) {
         attn__matmul(&qw, &q, &w, 1.0);
@@ -4083,16 +4082,12 @@ static void attn__additive(const attn_mat *out, const attn_mat *a, const attn_ma
 
 ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, attn_mat wq, attn_mat wk, attn_mat v)
 {
-    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lq, Lk), /* out */
-                                                     ATTN__INPUT(Lq, Eq),  /* q */
-                                                     ATTN__INPUT(Lk, Ek),  /* k */
-                                                     ATTN__INPUT(Eq, M),   /* wq */
-                                                     ATTN__INPUT(Ek, M),   /* wk */
-                                                     ATTN__INPUT(M, 1)};   /* v */
-    const void *const each[] = {&out, &q, &k, &wq, &wk, &v};
+    /* out, q, k, wq, wk, v */
+    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lq, Lk), ATTN__INPUT(Lq, Eq), ATTN__INPUT(Lk, Ek),
+                                                     ATTN__INPUT(Eq, M),   ATTN__INPUT(Ek, M),  ATTN__INPUT(M, 1)};
     attn_mat a = ATTN__ZERO, b = ATTN__ZERO; /* q wq and k wk */
     attn__check c;
-    ATTN__CHECK(&c, attn__arguments, each);
+    ATTN__CHECK(&c, NULL, attn__arguments, &out, &q, &k, &wq, &wk, &v);
     attn__new_temporary(&c, &a, q.dtype, q.rows, v.rows);
     attn__new_temporary(&c, &b, q.dtype, k.rows, v.rows);
     if (c.status == ATTN_OK) {
@@ -4133,13 +4128,11 @@ static void attn__normalize(const attn_mat *unit, const attn_mat *m)
 
 ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, double beta)
 {
-    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lq, Lk), /* out */
-                                                     ATTN__INPUT(Lq, D),   /* q */
-                                                     ATTN__INPUT(Lk, D)};  /* k */
-    const void *const each[] = {&out, &q, &k};
+    /* out, q, k */
+    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lq, Lk), ATTN__INPUT(Lq, D), ATTN__INPUT(Lk, D)};
     attn_mat a = ATTN__ZERO, b = ATTN__ZERO, bt; /* q and k, with rows of length 1 */
     attn__check c;
-    ATTN__CHECK(&c, attn__arguments, each);
+    ATTN__CHECK(&c, NULL, attn__arguments, &out, &q, &k);
     attn__require(&c, attn__is_factor(beta, q.dtype), ATTN_ERR_VALUE, NULL);
     attn__new_temporary(&c, &a, q.dtype, q.rows, q.cols);
     attn__new_temporary(&c, &b, q.dtype, k.rows, k.cols);
@@ -4253,16 +4246,18 @@ static void attn__softmax(const attn_mat *out, const attn_mat *in, int power, co
                  given ? ctx->scratch : NULL, ATTN__CHUNK * sizeof(double));
 }
 
+/* Arguments of a softmax, out and in, and of the way back, din, dout and out: it has no ctx that would tell names. */
+static const attn__argument attn__softmax_arguments[] = {
+    {"out", ATTN__MAT | ATTN__OUT | ATTN__IN_PLACE, 0, ATTN__SHAPE2(Lq, Lk)},
+    {"in", ATTN__MAT, 0, ATTN__SHAPE2(Lq, Lk)},
+    ATTN__INPUT(Lq, Lk)};
+
 /* Checks and computes a softmax. */
 static attn_status attn__checked_softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx)
 {
-    static const attn__argument attn__arguments[] = {
-        {"out", ATTN__MAT | ATTN__OUT | ATTN__IN_PLACE, 0, ATTN__SHAPE2(Lq, Lk)},
-        {"in", ATTN__MAT, 0, ATTN__SHAPE2(Lq, Lk)}};
-    const void *const each[] = {out, in};
     attn__text t;
     attn__check c;
-    attn__check_all(&c, ctx, attn__arguments, 2, each);
+    ATTN__CHECK(&c, ctx, attn__softmax_arguments, out, in);
     if (attn__is_dry(&c))
         attn__tell(&t, &c, attn__ctx_kernels(ctx, attn__real(in->dtype)), attn__softmax_bytes(out, in, ctx));
     else if (c.status == ATTN_OK)
@@ -4376,14 +4371,9 @@ static void attn__softmax_backward(const attn_mat *din, const attn_mat *dout, co
 
 ATTN_API attn_status attn_softmax_backward(attn_mat din, attn_mat dout, attn_mat out)
 {
-    static const attn__argument attn__arguments[] = {
-        {NULL, ATTN__MAT | ATTN__OUT | ATTN__IN_PLACE, 0, ATTN__SHAPE2(Lq, Lk)}, /* din */
-        ATTN__INPUT(Lq, Lk),                                                     /* dout */
-        ATTN__INPUT(Lq, Lk)};                                                    /* out */
-    const void *const each[] = {&din, &dout, &out};
     size_t r;
     attn__check c;
-    ATTN__CHECK(&c, attn__arguments, each);
+    ATTN__CHECK(&c, NULL, attn__softmax_arguments, &din, &dout, &out);
     for (r = 0; r < out.rows && out.cols > 0 && c.status == ATTN_OK; r++)
         attn__softmax_backward(&din, &dout, &out, r);
     return c.status;
@@ -4394,14 +4384,12 @@ ATTN_API attn_status attn_softmax_backward(attn_mat din, attn_mat dout, attn_mat
 
 ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_mat v)
 {
-    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lk, Dv), /* out */
-                                                     ATTN__INPUT(1, Lk),   /* weights */
-                                                     ATTN__INPUT(Lk, Dv)}; /* v */
-    const void *const each[] = {&out, &weights, &v};
+    /* out, weights, v */
+    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lk, Dv), ATTN__INPUT(1, Lk), ATTN__INPUT(Lk, Dv)};
     size_t j, d;
     double weight;
     attn__check c;
-    ATTN__CHECK(&c, attn__arguments, each);
+    ATTN__CHECK(&c, NULL, attn__arguments, &out, &weights, &v);
     for (j = 0; j < v.rows && v.cols > 0 && c.status == ATTN_OK; j++) {
         weight = attn__mat_get(&weights, 0, j);
         for (d = 0; d < v.cols; d++)
@@ -4412,20 +4400,16 @@ ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_m
 
 ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size_t count)
 {
-    static const attn__argument attn__arguments[] = {ATTN__RESULT(L, E), /* out */
-                                                     ATTN__INPUT(L, D)}; /* each of the heads */
-    const void *each[] = {&out, NULL};
+    /* out, and each of the heads */
+    static const attn__argument attn__arguments[] = {ATTN__RESULT(L, E), ATTN__INPUT(L, D)};
     attn_mat part;
     size_t h, cols = 0;
-    attn__check c;
-    attn__check_all(&c, NULL, attn__arguments, 1, each);
+    attn__check c, one;
+    ATTN__CHECK(&c, NULL, attn__arguments, &out);
     attn__require(&c, heads || count == 0, ATTN_ERR_NULL, NULL);
     for (h = 0; heads && h < count; cols += heads[h++].cols) { /* one by one: there may be more than a list takes */
-        each[1] = &heads[h];
-        c.end = c.checked = c.view;
-        c.bound = 1 << ATTN__L_none | 1 << ATTN__L_1;
-        attn__list(&c, attn__arguments, 2, NULL, each, 0);
-        attn__check_views(&c);
+        ATTN__CHECK(&one, NULL, attn__arguments, &out, &heads[h]);
+        attn__require(&c, one.status == ATTN_OK, one.status, NULL);
         attn__require(&c, heads[h].cols <= out.cols - cols, ATTN_ERR_SHAPE, NULL);
     }
     attn__require(&c, cols == out.cols, ATTN_ERR_SHAPE, NULL);
@@ -4439,10 +4423,9 @@ ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size
 ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in)
 {
     static const attn__argument attn__in = {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(L, E)};
-    const void *const each[] = {&in};
     size_t h;
     attn__check c;
-    attn__check_all(&c, NULL, &attn__in, 1, each);
+    ATTN__CHECK(&c, NULL, &attn__in, &in);
     attn__require(&c, heads || count == 0, ATTN_ERR_NULL, NULL);
     attn__require(&c, count > 0 && in.cols % count == 0, ATTN_ERR_SHAPE, NULL);
     for (h = 0; h < count && c.status == ATTN_OK; h++)
@@ -4452,18 +4435,18 @@ ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in
 
 ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, attn_mat k, attn_mat v, double scale)
 {
+    /* out, weights, q, k, v */
     static const attn__argument attn__arguments[] = {
-        ATTN__RESULT(Lq, Dv),                                                                      /* out */
-        {NULL, ATTN__MAT | ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(Lq, Lk)}, /* weights */
-        ATTN__INPUT(Lq, D),                                                                        /* q */
-        ATTN__INPUT(Lk, D),                                                                        /* k */
-        ATTN__INPUT(Lk, Dv)};                                                                      /* v */
-    const void *const each[] = {&out, &weights, &q, &k, &v};
+        ATTN__RESULT(Lq, Dv),
+        {NULL, ATTN__MAT | ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(Lq, Lk)},
+        ATTN__INPUT(Lq, D),
+        ATTN__INPUT(Lk, D),
+        ATTN__INPUT(Lk, Dv)};
     attn_mat s = weights, kt = attn_mat_t(k); /* s is Lq x Lk: scores, then weights; */
     int own = attn__mat_absent(&weights) || weights.dtype != attn__real(q.dtype); /* a temporary */
     double alpha = attn__scale(scale, q.cols);
     attn__check c;
-    ATTN__CHECK(&c, attn__arguments, each);
+    ATTN__CHECK(&c, NULL, attn__arguments, &out, &weights, &q, &k, &v);
     attn__require(&c, q.cols > 0, ATTN_ERR_SHAPE, NULL);
     attn__require(&c, attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE, NULL);
     if (own)
@@ -8311,11 +8294,10 @@ static attn_status attn__t5(const attn_mat *table, const attn_mat *by_distance, 
     static const attn__argument attn__arguments[] = {
         {NULL, ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(M, N)},
         {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(L, K)}};
-    const void *const each[] = {back ? table : by_distance, back ? by_distance : table};
     size_t most = max_distance ? max_distance : 128, exact = table->rows / (bidirectional ? 4 : 2);
     size_t first, end, col, h, bucket;
     attn__check c;
-    ATTN__CHECK(&c, attn__arguments, each);
+    ATTN__CHECK(&c, NULL, attn__arguments, back ? table : by_distance, back ? by_distance : table);
     attn__require(&c, by_distance->rows == table->cols, ATTN_ERR_SHAPE, NULL);
     attn__require(&c, exact > 0, ATTN_ERR_SHAPE, NULL);
     attn__require(&c, most > exact, ATTN_ERR_VALUE, NULL);
@@ -8378,10 +8360,9 @@ ATTN_API attn_status attn_alibi_slopes(float *slopes, size_t H)
 ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
 {
     static const attn__argument attn__out = {NULL, ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(L, D)};
-    const void *const each[] = {&out};
     size_t row, col;
     attn__check c;
-    attn__check_all(&c, NULL, &attn__out, 1, each);
+    ATTN__CHECK(&c, NULL, &attn__out, &out);
     for (col = 0; col < out.cols && out.rows > 0 && c.status == ATTN_OK; col++) {
         double frequency = attn__frequency(10000.0, col / 2, out.cols);
         for (row = 0; row < out.rows; row++) {
