@@ -1581,13 +1581,12 @@ ATTN_API attn_tensor attn_tensor_slice(attn_tensor t, size_t first, size_t count
 
 ATTN_API attn_tensor attn_heads(attn_mat m, size_t heads)
 {
-    size_t D;
-    attn_tensor absent = ATTN__ZERO;
+    const size_t D = heads > 0 ? m.cols / heads : 0;
+    const attn_tensor absent = ATTN__ZERO;
     if (attn__mat_absent(&m))
         return absent;
     if (!attn__mat_fits(&m) || heads == 0 || m.cols % heads != 0)
         return attn__bad_tensor;
-    D = m.cols / heads;
     return attn_tensor_of(m.data, m.dtype, 1, heads, m.rows, D, 0, heads > 1 ? (ptrdiff_t)D * m.col_stride : 0,
                           m.row_stride, m.col_stride);
 }
@@ -1773,8 +1772,8 @@ typedef struct attn__argument {
 
 typedef struct attn__view { /* an argument that is there */
     const attn__argument *is;
-    const void *given;    /* the attn_mat, attn_tensor or array; NULL: absent, though it is required */
-    uintptr_t first, end; /* the addresses that it covers, once it has been checked */
+    const void *given;  /* the attn_mat, attn_tensor or array; NULL: absent, though it is required */
+    attn__extent where; /* once it has been checked: no addresses, if it is at fault or has no data */
 } attn__view;
 
 /* attn_mha_backward lists most: the tensors, matrices and arrays in attn_opts but its outputs (9), attn_mha_weights (8)
@@ -1799,7 +1798,6 @@ typedef struct attn__check {
     const attn_ctx *ctx;          /* or NULL */
     attn_fault *wanted;
     int ignored, written; /* roles that do not count: SUM, unless it is added to; those that are outputs: STORED */
-    uint64_t unordered;   /* a bit for each view that is not attn__extent.ordered */
     uint64_t bound;             /* a bit for each letter that is bound, */
     size_t size[ATTN__LETTERS]; /* and the size */
     attn__view *checked, *end;  /* of the list */
@@ -1825,7 +1823,6 @@ static void attn__check_begin(attn__check *c, const attn_ctx *ctx) /* views are 
     c->wanted = ctx ? ctx->fault : NULL;
     c->ignored = ATTN__SUM;
     c->written = 0;
-    c->unordered = 0;
     c->bound = 1 << ATTN__L_none | 1 << ATTN__L_1;
     c->size[ATTN__L_none] = c->size[ATTN__L_1] = 1;
     c->checked = c->end = c->view;
@@ -2017,7 +2014,6 @@ static void attn__check_view(attn__check *c, attn__view *v, int role, int wide)
 {
     attn_status status = ATTN_OK;
     attn__box box;
-    attn__extent extent = {0, 0, 1};
     size_t d = 0, n, misfit = 4;
     if (v->given || role & ATTN__ARRAY)
         attn__find_box(c, v, &box);
@@ -2036,19 +2032,14 @@ static void attn__check_view(attn__check *c, attn__view *v, int role, int wide)
     }
     if (misfit < 4)
         status = ATTN_ERR_SHAPE;
-    if (status == ATTN_OK && !attn__measure(&box, &extent))
+    if (status == ATTN_OK && !attn__measure(&box, &v->where))
         status = ATTN_ERR_OVERFLOW;
     else if (status == ATTN_OK && !attn__is_aligned(box.data, attn__size(box.dtype)))
         status = ATTN_ERR_VALUE;
     if (status != ATTN_OK)
         attn__blame_view(c, v, status, &box, wide, misfit);
-    v->first = v->end = 0;
     if (status != ATTN_OK || !box.data)
-        return;
-    v->first = extent.first;
-    v->end = extent.end;
-    if (!extent.ordered)
-        c->unordered |= (uint64_t)1 << (v - c->view);
+        v->where.first = v->where.end = 0;
 }
 
 static int attn__is_same(const attn__box *a, const attn__box *b)
@@ -2151,9 +2142,8 @@ ATTN__NOINLINE int attn__shares(const attn__box *out, const attn__box *other)
         return 0;
     if (size != attn__size(other->dtype) || gap % size != 0 || gap > (size_t)PTRDIFF_MAX)
         return 1;
-    for (d = 0; d < 4; d++)
-        differ |= out->n[d] > 1 && other->n[d] > 1 && out->s[d] != other->s[d];
     for (d = 0; d < 4; d++) {
+        differ |= out->n[d] > 1 && other->n[d] > 1 && out->s[d] != other->s[d];
         if (other->n[d] < 2 || other->s[d] == 0)
             continue;
         for (i = 0; i < count && (axis[i].stride != other->s[d] || axis[i].back > 0); i++)
@@ -2178,18 +2168,18 @@ static void attn__check_alias(attn__check *c, const attn__view *v)
     const attn__view *w;
     const int role = attn__role_of(c, v);
     attn__box out, other;
-    if (v->first == v->end)
+    if (v->where.first == v->where.end)
         return;
     attn__find_box(c, v, &out);
     if (attn__is_empty(&out))
         return;
-    if (c->unordered >> (v - c->view) & 1 && !attn__is_distinct(&out) &&
-        attn__fault(c, ATTN_ERR_ALIAS, 0, v->is->name)) {
+    if (!v->where.ordered && !attn__is_distinct(&out) && attn__fault(c, ATTN_ERR_ALIAS, 0, v->is->name)) {
         c->middle = "its elements share memory";
         return;
     }
     for (w = c->view; w < c->end; w++) {
-        if (w->end <= v->first || v->end <= w->first || w == v || (attn__role_of(c, w) & ATTN__OUT && w < v))
+        if (w->where.end <= v->where.first || v->where.end <= w->where.first || w == v ||
+            (attn__role_of(c, w) & ATTN__OUT && w < v))
             continue;
         attn__find_box(c, w, &other);
         if (!(role & ATTN__IN_PLACE && attn__is_same(&out, &other)) && attn__shares(&out, &other)) {
@@ -2262,15 +2252,16 @@ static void attn__check_all(attn__check *c, const attn_ctx *ctx, const attn__arg
         attn__check_all(c, ctx, is, sizeof attn__each / sizeof *attn__each, attn__each);                               \
     } while (0)
 
+/* The text of a fault. Its numbers are said where `middle` joins them; else this is all of it, or nothing. */
 static void attn__say_fault(attn__text *t, const attn__check *c)
 {
-    int numbers = *c->middle == ' ' || *c->middle == ','; /* else it is all of the text, or nothing */
-    if (numbers)
-        attn__say_number(t, "", c->found, "");
-    attn__say(t, c->middle);
-    if (numbers)
-        attn__say_number(t, "", c->fits, "");
-    attn__say(t, c->end_of);
+    if (*c->middle == ' ' || *c->middle == ',') {
+        attn__say_number(t, "", c->found, c->middle);
+        attn__say_number(t, "", c->fits, c->end_of);
+    } else {
+        attn__say(t, c->middle);
+        attn__say(t, c->end_of);
+    }
 }
 
 /* What a function returns; tells who wants to know which argument is at fault, and why. */
@@ -3228,16 +3219,23 @@ ATTN__NOINLINE void attn__work_on_half(attn__share *share)
     share->worker(share);
 }
 
+static void attn__work_of(attn__share *share) /* of one worker, who has a copy of the share if there are others */
+{
+    if (share->scratch)
+        share->scratch = attn__align(share->scratch + share->index * share->bytes);
+    if (share->scratch || share->bytes == 0)
+        share->worker(share);
+    else if (share->bytes > ATTN__STACK / 2)
+        attn__work_on_stack(share);
+    else
+        attn__work_on_half(share);
+}
+
 static void attn__work(void *arg, size_t index) /* a task of attn_parallel */
 {
     attn__share share = *(const attn__share *)arg;
     share.index = share.next = index;
-    if (!share.scratch && share.bytes > 0) {
-        (share.bytes > ATTN__STACK / 2 ? attn__work_on_stack : attn__work_on_half)(&share);
-        return;
-    }
-    share.scratch = share.scratch ? attn__align(share.scratch + index * share.bytes) : NULL;
-    share.worker(&share);
+    attn__work_of(&share);
 }
 
 /* All items, by as many workers as the ctx lets run, and no more than `workers` or items. Each has `bytes` of scratch,
@@ -3251,7 +3249,7 @@ static void attn__spread(const attn_ctx *ctx, size_t workers, size_t items, void
     if (width > 1)
         ctx->parallel.run(ctx->parallel.user, width, attn__work, &share);
     else if (items > 0)
-        attn__work(&share, 0);
+        attn__work_of(&share);
 }
 
 /* -- a pool of threads -- */
@@ -3570,7 +3568,7 @@ typedef struct attn__gemm {
     size_t lda, ldb;   /* terms from one copied row of a, or column of b, to the next */
     size_t sums_at, b_at, a_at; /* where things are in the scratch of a block: bytes */
     size_t workers;
-    size_t worker_bytes; /* scratch of each worker */
+    size_t worker_bytes; /* scratch that each has use for: 600 KiB at most */
 } attn__gemm;
 
 /* Lays out the scratch of a block: lanes of sums, of few rows; sums, two chains of them but for few rows; columns of b,
@@ -3603,15 +3601,15 @@ static size_t attn__gemm_few_blocks(attn__gemm *g, int little)
 }
 
 /* Chooses the blocks for a worker with so many bytes: the sizes above, halved until they fit. Where out has fewer rows
-   than a block, blocks are wider and shallower, so that more of each row of b is read. */
-static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
+   than a block, blocks are wider and shallower, so that more of each row of b is read. Returns how many there are. */
+static size_t attn__gemm_blocks(attn__gemm *g, size_t bytes)
 {
     size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols, most, row_tiles, wider, col_tiles;
     /* ATTN__STACK is enough for one vector of columns of every pass */
     if (g->few) {
         if (attn__gemm_few_blocks(g, 0) > bytes)
             attn__gemm_few_blocks(g, 1);
-        return;
+        return attn__blocks(g->out.rows, g->mc) * attn__blocks(g->out.cols, g->nc);
     }
     most = attn__max(ATTN__GEMM_MC, ATTN__GEMM_MC_OF_LANE * g->kern->lanes);
     row_tiles = attn__min(attn__blocks(g->out.rows, tile_rows), (g->turned ? ATTN__GEMM_TURNED_MC : most) / tile_rows);
@@ -3623,7 +3621,7 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
         g->nc = col_tiles * tile_cols;
         g->lda = g->ldb = g->kc;
         if (attn__gemm_bytes(g) <= bytes)
-            return;
+            return attn__blocks(g->out.rows, g->mc) * attn__blocks(g->out.cols, g->nc);
         if (row_tiles > 1)
             row_tiles = attn__blocks(row_tiles, 2);
         else if (col_tiles > 1)
@@ -3853,16 +3851,11 @@ static void attn__gemm_few(const attn__gemm *g, attn__gemm_block few)
     }
 }
 
-static size_t attn__gemm_count(const attn__gemm *g)
-{
-    return attn__blocks(g->out.rows, g->mc) * attn__blocks(g->out.cols, g->nc);
-}
-
 /* An item is a block; or, of few rows, as many blocks in a row as are a worker's share: then b is read in its order. */
 static void attn__gemm_worker(attn__share *share)
 {
     const attn__gemm *g = (const attn__gemm *)share->arg;
-    size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__gemm_count(g);
+    size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__blocks(g->out.rows, g->mc) * per_row;
     size_t each = attn__blocks(blocks, share->items), item, first, end, row, n;
     attn__gemm_block block = {0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, g->lda};
     block.lanes = share->scratch;
@@ -3930,15 +3923,8 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
                   bytes >= (g->out.rows == 1 ? ATTN__GEMM_FAR_BYTES : ATTN__GEMM_FAR_ROWS_BYTES);
     g->alpha = alpha;
     g->adds = 0;
-    attn__gemm_blocks(g, SIZE_MAX);
-    g->workers = attn__ctx_workers(ctx, attn__gemm_count(g));
+    g->workers = attn__ctx_workers(ctx, attn__gemm_blocks(g, SIZE_MAX));
     g->worker_bytes = attn__gemm_bytes(g);
-}
-
-/* Scratch that the planned product has use for: 600 KiB for each worker at most. */
-static size_t attn__gemm_scratch(const attn__gemm *g)
-{
-    return g->worker_bytes * g->workers;
 }
 
 /* out = alpha (a b + bias), or += without bias, all checked. Columns of out that lie in one piece are added to as rows
@@ -3948,8 +3934,8 @@ static void attn__product(const attn_mat *out, const attn_mat *a, const attn_mat
                           int adds, int few, const attn_ctx *ctx)
 {
     attn__gemm g;
-    void *scratch, *own = NULL;
-    size_t bytes;
+    void *scratch = ctx ? ctx->scratch : NULL, *own = NULL;
+    size_t bytes, blocks;
     if (out->rows == 0 || out->cols == 0)
         return;
     if (adds && !few && out->row_stride == 1 && out->col_stride != 1) {
@@ -3959,16 +3945,15 @@ static void attn__product(const attn_mat *out, const attn_mat *a, const attn_mat
     }
     attn__gemm_plan(&g, out, a, b, bias, alpha, few, ctx);
     g.adds = adds;
-    bytes = ctx && ctx->scratch ? ctx->scratch_size / g.workers : g.worker_bytes;
-    if (!(ctx && ctx->scratch) && bytes > ATTN__STACK)
-        own = attn__allocate(attn__gemm_scratch(&g));
-    scratch = ctx && ctx->scratch ? ctx->scratch : own;
+    bytes = scratch ? ctx->scratch_size / g.workers : g.worker_bytes;
+    if (!scratch && bytes > ATTN__STACK)
+        scratch = own = attn__allocate(g.worker_bytes * g.workers);
     if (!scratch || bytes < attn__min(g.worker_bytes, ATTN__STACK)) {
         scratch = NULL;
         bytes = ATTN__STACK;
     }
-    attn__gemm_blocks(&g, bytes);
-    attn__spread(ctx, g.workers, few ? g.workers : attn__gemm_count(&g), attn__gemm_worker, &g, scratch, bytes);
+    blocks = attn__gemm_blocks(&g, bytes);
+    attn__spread(ctx, g.workers, few ? g.workers : blocks, attn__gemm_worker, &g, scratch, bytes);
     attn__release(own);
 }
 
@@ -4005,7 +3990,7 @@ static attn_status attn__checked_product(const attn_mat *out, const attn_mat *a,
         g.workers = g.worker_bytes = 0;
         if (c.status == ATTN_OK && out->rows > 0 && out->cols > 0)
             attn__gemm_plan(&g, out, a, b, NULL, alpha, few, ctx);
-        if (attn__tell(&t, &c, g.kern, attn__gemm_scratch(&g))) {
+        if (attn__tell(&t, &c, g.kern, g.worker_bytes * g.workers)) {
             attn__say(&t, few ? "few rows: terms of dot products lie on lanes\n" : "many rows: in blocks\n");
             attn__say_number(&t, "", g.workers, g.workers == 1 ? " task\n" : " tasks\n");
         }
@@ -4067,25 +4052,14 @@ ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, a
     return c.status;
 }
 
-/* out[i][j] = v . tanh(a_i + b_j) */
-static void attn__additive(const attn_mat *out, const attn_mat *a, const attn_mat *b, const attn_mat *v)
-{
-    size_t i, j, d;
-    for (i = 0; i < out->rows && out->cols > 0; i++)
-        for (j = 0; j < out->cols; j++) {
-            double sum = 0;
-            for (d = 0; d < v->rows; d++)
-                sum += attn__mat_get(v, d, 0) * attn__tanh(attn__mat_get(a, i, d) + attn__mat_get(b, j, d));
-            attn__mat_set(out, i, j, sum);
-        }
-}
-
 ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, attn_mat wq, attn_mat wk, attn_mat v)
 {
     /* out, q, k, wq, wk, v */
     static const attn__argument attn__arguments[] = {ATTN__RESULT(Lq, Lk), ATTN__INPUT(Lq, Eq), ATTN__INPUT(Lk, Ek),
                                                      ATTN__INPUT(Eq, M),   ATTN__INPUT(Ek, M),  ATTN__INPUT(M, 1)};
-    attn_mat a = ATTN__ZERO, b = ATTN__ZERO; /* q wq and k wk */
+    attn_mat a = ATTN__ZERO, b = ATTN__ZERO; /* q wq and k wk; out[i][j] = v . tanh(a_i + b_j) */
+    size_t i, j, d;
+    double sum;
     attn__check c;
     ATTN__CHECK(&c, NULL, attn__arguments, &out, &q, &k, &wq, &wk, &v);
     attn__new_temporary(&c, &a, q.dtype, q.rows, v.rows);
@@ -4093,8 +4067,13 @@ ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, 
     if (c.status == ATTN_OK) {
         attn__matmul(&a, &q, &wq, 1.0);
         attn__matmul(&b, &k, &wk, 1.0);
-        attn__additive(&out, &a, &b, &v);
     }
+    for (i = 0; i < out.rows && out.cols > 0 && c.status == ATTN_OK; i++)
+        for (j = 0; j < out.cols; j++) {
+            for (sum = 0, d = 0; d < v.rows; d++)
+                sum += attn__mat_get(&v, d, 0) * attn__tanh(attn__mat_get(&a, i, d) + attn__mat_get(&b, j, d));
+            attn__mat_set(&out, i, j, sum);
+        }
     attn_mat_free(&a);
     attn_mat_free(&b);
     return c.status;
@@ -8551,7 +8530,7 @@ static size_t attn__product_bytes(const attn__plan *plan, size_t rows, const att
         return 0;
     for (few = 0; few < 2; few++) {
         attn__gemm_plan(&g, &out, &a, b, NULL, 1.0, few, &plan->call.ctx);
-        bytes = attn__max(bytes, attn__gemm_scratch(&g));
+        bytes = attn__max(bytes, g.worker_bytes * g.workers);
     }
     return bytes;
 }
