@@ -1146,6 +1146,11 @@ extern void *memset(void *to, int byte, size_t size);
 #define ATTN__UNROLL
 #endif
 
+/* For each i below n, which is known where this is compiled: so that arrays of vectors become registers. */
+#define ATTN__EACH(i, n)                                                                                               \
+    ATTN__UNROLL                                                                                                       \
+    for (i = 0; i < (n); i++)
+
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTN__INLINE static inline __attribute__((always_inline))
 #define ATTN__NOINLINE static __attribute__((noinline))
@@ -10270,7 +10275,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    registers for these computes with single reals there too, on which the same operators do the same. Without intrinsics
    a compiler may fuse or reorder here but not there: then an element's bits would depend on its neighbours. */
 #if defined(__clang__)
-#define ATTN__AS_WRITTEN _Pragma("clang fp contract(off) reassociate(off)")
+#pragma clang fp contract(off) reassociate(off)
 #define ATTN__TARGET_AS_WRITTEN
 #elif defined(__GNUC__) && !defined(__TINYC__)
 #define ATTN__TARGET_AS_WRITTEN __attribute__((optimize("no-fast-math", "fp-contract=off")))
@@ -10408,10 +10413,6 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__DIV(a, b) ATTN__BY(ATTN__X, div, /, a, b)
 #define ATTN__IADD(a, b) ATTN__BY(ATTN__IX, add, +, a, b)
 #define ATTN__ISUB(a, b) ATTN__BY(ATTN__IX, sub, -, a, b)
-
-#ifndef ATTN__AS_WRITTEN
-#define ATTN__AS_WRITTEN
-#endif
 
 /* v is final here: -ffast-math does not reorder a sum across this. And as ATTN__OPAQUE, of lanes. (Of integers: a
    pinned real would be taken for finite.) */
@@ -10576,7 +10577,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_i8)(const signed char *p)
 /* Subnormal halves become normal floats by a subtraction; infinities and NaNs need the largest exponent. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 {
-    ATTN__AS_WRITTEN
     ATTN__I m = (h & 0x7fff) << 13, bits = m + (112 << 23), least = ATTN__ISET(113 << 23);
     ATTN__V subnormal = (ATTN__V)(m + least) - (ATTN__V)least;
     bits += ATTN__TRUE(m >= 0x7c00 << 13) & (112 << 23);
@@ -10622,7 +10622,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(ldexp)(ATTN__V v, ATTN__V n)
 #if ATTN__AVX512
     return ATTN__X(maskz_scalef)(ATTN__ALL, v, n);
 #else
-    ATTN__AS_WRITTEN
     ATTN__I both = ATTN__AS_BITS(ATTN__ADD(n, ATTN__SET1(ATTN__MAGIC + 2 * ATTN__BIAS))), half = ATTN__ISHR(both, 1);
     v = ATTN__MUL(v, ATTN__AS_REAL(ATTN__ISHL(half, ATTN__MANTISSA)));
     return ATTN__MUL(v, ATTN__AS_REAL(ATTN__ISHL(ATTN__ISUB(both, half), ATTN__MANTISSA)));
@@ -10645,7 +10644,6 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_bf16)(uint16_t *p, ATTN__V v)
 /* p, a minimax polynomial, with 2^f = 1 + p f for -1/2 <= f <= 1/2 */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2_part)(ATTN__V f)
 {
-    ATTN__AS_WRITTEN
 #if ATTN__REAL_F64
     static const double attn__terms[] = {
         4.078071929588336665e-10,   7.072570412814423510e-9,   1.018064765923413889e-7,    1.3215442675329822143e-6,
@@ -10670,7 +10668,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fraction)(ATTN__V x, ATTN__V unit, 
 #ifdef ATTN__FMS
     return ATTN__FMA(x, rest, ATTN__FMS(x, unit, n));
 #else
-    ATTN__AS_WRITTEN
     ATTN__I upper = ATTN__ISET((ATTN__BITS)-1 << (ATTN__MANTISSA / 2 + 1));
     ATTN__V x1 = ATTN__AS_REAL(ATTN__IAND(ATTN__AS_BITS(x), upper)), x2 = ATTN__SUB(x, x1);
     ATTN__V unit1 = ATTN__AS_REAL(ATTN__IAND(ATTN__AS_BITS(unit), upper));
@@ -10685,7 +10682,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fraction)(ATTN__V x, ATTN__V unit, 
    is 0. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_parts)(ATTN__V x, ATTN__V *n, ATTN__V *f)
 {
-    ATTN__AS_WRITTEN
 #if ATTN__REAL_F64
     const double least = -746.0, log2e = ATTN__LOG2E, log2e_rest = ATTN__LOG2E_REST;
 #else
@@ -10699,7 +10695,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_parts)(ATTN__V x, ATTN__V *n, A
 
 ATTN__TARGET ATTN__EXP_INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
 {
-    ATTN__AS_WRITTEN
     ATTN__V n, f, p = ATTN__NAME(exp_parts)(x, &n, &f);
     return ATTN__NAME(ldexp)(ATTN__FMA(p, f, ATTN__SET1((ATTN__R)1)), n);
 }
@@ -10709,7 +10704,6 @@ ATTN__TARGET ATTN__EXP_INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
    exponent and added to the bits of 2^f, it multiplies by 2^n. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_scaled)(ATTN__V d, const ATTN__PARAMS *p)
 {
-    ATTN__AS_WRITTEN
     ATTN__V magic = ATTN__SET1(ATTN__MAGIC), z = ATTN__FMA(d, p->unit, magic), f, e;
     ATTN__PIN(z);
     f = ATTN__NAME(fraction)(d, p->unit, p->rest, ATTN__SUB(z, magic));
@@ -10721,7 +10715,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_scaled)(ATTN__V d, const ATTN__
 /* tanh(x) = -t / (t + 2) with t = exp(-2x) - 1 for x >= 0; t = 2^n p f + (2^n - 1) loses nothing where x is small. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(tanh)(ATTN__V x)
 {
-    ATTN__AS_WRITTEN
     ATTN__V zero = ATTN__SET1((ATTN__R)0), one = ATTN__SET1((ATTN__R)1), minus = ATTN__SUB(zero, x), n, f, p, power, t;
     t = ATTN__PICK(x, zero, x, minus);
     p = ATTN__NAME(exp_parts)(ATTN__ADD(t, t), &n, &f);
@@ -10869,13 +10862,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_128)(ATTN__V *v)
     int i, step;
     ATTN__UNROLL
     for (step = 1; step < ATTN__LANES128; step *= 2) {
-        ATTN__UNROLL
-        for (i = 0; i < ATTN__LANES128 / 2; i++) {
+        ATTN__EACH (i, ATTN__LANES128 / 2) {
             y[2 * i] = ATTN__NAME(interleave_128)(v[i], v[i + ATTN__LANES128 / 2], 0);
             y[2 * i + 1] = ATTN__NAME(interleave_128)(v[i], v[i + ATTN__LANES128 / 2], 1);
         }
-        ATTN__UNROLL
-        for (i = 0; i < ATTN__LANES128; i++)
+        ATTN__EACH (i, ATTN__LANES128)
             v[i] = y[i];
     }
 }
@@ -10891,12 +10882,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_block)(ATTN__R *x, ptrdiff_t
     size_t r;
     int i;
     for (r = 0; r < high; r += ATTN__LANES128) {
-        ATTN__UNROLL
-        for (i = 0; i < ATTN__LANES128; i++)
+        ATTN__EACH (i, ATTN__LANES128)
             v[i] = ATTN__NAME(load_128)((const char *)(in + r + i * cs), ATTN__LANES128 * cs * (ptrdiff_t)sizeof *in);
         ATTN__NAME(transpose_128)(v);
-        ATTN__UNROLL
-        for (i = 0; i < ATTN__LANES128; i++)
+        ATTN__EACH (i, ATTN__LANES128)
             if (whole)
                 ATTN__STORE(x + ((ptrdiff_t)r + i) * rs, ATTN__MUL(v[i], alpha));
             else if (r + (size_t)i < high)
@@ -11197,13 +11186,11 @@ ATTN__TARGET static void ATTN__NAME(pair_transposed)(ATTN__R *x, size_t ld, cons
         for (i = 0; i < ATTN__W; i++) /* past the last column: that again */
             at[i] = in + 2 * (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs;
         for (p = 0; p < pairs; p += ATTN__LANES128) {
-            ATTN__UNROLL
-            for (i = 0; i < ATTN__LANES128; i++)
+            ATTN__EACH (i, ATTN__LANES128)
                 v[i] =
                     ATTN__NAME(load_quarters)(at[i] + 4 * p, at[i + 4] + 4 * p, at[i + 8] + 4 * p, at[i + 12] + 4 * p);
             ATTN__NAME(transpose_128)(v);
-            ATTN__UNROLL
-            for (i = 0; i < ATTN__LANES128; i++)
+            ATTN__EACH (i, ATTN__LANES128)
                 ATTN__NAME(store_part)(x + (p + i) * ld + c, v[i], wide);
         }
     }
@@ -11314,7 +11301,6 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
                                                        const ATTN__R *b, size_t depth, const int vectors, int part,
                                                        const ATTN__R *factor)
 {
-    ATTN__AS_WRITTEN
     const size_t tile = ATTN__ROWS * (size_t)vectors * ATTN__W;
     size_t chains = factor ? 1 : 2, chain, terms;
     ATTN__V sum[ATTN__ROWS][3], zero = ATTN__SET1((ATTN__R)0);
@@ -11323,20 +11309,16 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
         const ATTN__R *from = b + chain * (size_t)vectors * ATTN__W;
         ATTN__R *to = c + (part ? chain * tile : 0);
         ptrdiff_t at = (ptrdiff_t)chain * ks;
-        ATTN__UNROLL
-        for (r = 0; r < ATTN__ROWS; r++) {
-            ATTN__UNROLL
-            for (v = 0; v < vectors; v++)
+        ATTN__EACH (r, ATTN__ROWS)
+            ATTN__EACH (v, vectors)
                 sum[r][v] = part & ATTN__BEGUN ? ATTN__LOAD(to + (r * vectors + v) * ATTN__W) : zero;
-        }
         for (terms = factor ? depth : (depth + 1 - chain) / 2; terms > 0; terms--) {
             ATTN__V b0 = ATTN__LOAD_PANEL(from), b1 = b0, b2 = b0;
             if (vectors > 1)
                 b1 = ATTN__LOAD_PANEL(from + ATTN__W);
             if (vectors > 2)
                 b2 = ATTN__LOAD_PANEL(from + 2 * ATTN__W);
-            ATTN__UNROLL
-            for (r = 0; r < ATTN__ROWS; r++) {
+            ATTN__EACH (r, ATTN__ROWS) {
                 ATTN__V x = ATTN__SET_ELEMENT(a[r] + at);
 #if ATTN__PASS == ATTN__PASS_VECTOR128 && defined(ATTN__X86) /* no register is left for b2 */
                 ATTN__PIN_POINTER(from);
@@ -11353,20 +11335,15 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
         }
         if (factor || (chain > 0 && !(part & ATTN__UNFINISHED))) { /* the first chain times 1 */
             to = c;
-            ATTN__UNROLL
-            for (v = 0; v < vectors; v++) {
+            ATTN__EACH (v, vectors) {
                 ATTN__V times = factor ? ATTN__LOAD(factor + v * ATTN__W) : ATTN__SET1((ATTN__R)1);
-                ATTN__UNROLL
-                for (r = 0; r < ATTN__ROWS; r++)
+                ATTN__EACH (r, ATTN__ROWS)
                     sum[r][v] = ATTN__FMA(ATTN__LOAD(to + (r * vectors + v) * ATTN__W), times, sum[r][v]);
             }
         }
-        ATTN__UNROLL
-        for (r = 0; r < ATTN__ROWS; r++) {
-            ATTN__UNROLL
-            for (v = 0; v < vectors; v++)
+        ATTN__EACH (r, ATTN__ROWS)
+            ATTN__EACH (v, vectors)
                 ATTN__STORE(to + (r * vectors + v) * ATTN__W, sum[r][v]);
-        }
     }
 }
 
@@ -11421,7 +11398,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_or_max)(ATTN__V a, ATTN__V b, c
 /* The largest of all lanes, or their sum, in all lanes: each step is one of the lower half and the upper. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fold)(ATTN__V v, const int sum)
 {
-    ATTN__AS_WRITTEN
 #if ATTN__W > 1
     int step;
 #if ATTN__AVX512
@@ -11448,8 +11424,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
     for (j = 0; j < 4; j++)
         top[j] = m;
     for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W) {
-        ATTN__UNROLL
-        for (j = 0; j < 4; j++) {
+        ATTN__EACH (j, 4) {
             v = ATTN__LOAD(x + i + j * ATTN__W);
             found |= ATTN__NAME(any_nonfinite)(v, 0);
             top[j] = ATTN__MAX(top[j], v);
@@ -11481,8 +11456,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
         for (j = 0; j < 4; j++)
             sums[j] = zero;
         for (; i < end; i += 4 * ATTN__W) {
-            ATTN__UNROLL
-            for (j = 0; j < 4; j++) {
+            ATTN__EACH (j, 4) {
                 v = ATTN__NAME(exp)(ATTN__SUB(ATTN__LOAD(x + i + j * ATTN__W), m));
                 ATTN__STORE(e + i + j * ATTN__W, v);
                 sums[j] = ATTN__ADD(sums[j], v);
@@ -11653,7 +11627,6 @@ ATTN__TARGET static void ATTN__NAME(finish)(const attn__state *state, void *inve
 ATTN__TARGET static void ATTN__NAME(scale)(void *xv, attn__layout layout, size_t elements, size_t queries,
                                            const void *factors)
 {
-    ATTN__AS_WRITTEN
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(layout, elements, queries);
     size_t g, i;
     for (g = 0; g < e.groups; g++) {
@@ -11709,7 +11682,6 @@ static ATTN__R ATTN__NAME(softcap_one)(ATTN__R s, double scale, double cap)
 
 ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, double cap)
 {
-    ATTN__AS_WRITTEN
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
     size_t g, i;
 #if !ATTN__BY_LIBM
@@ -11746,7 +11718,6 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
 /* With tile->bias_rows, which are transposed on the way to the scores as transpose_block does it. */
 ATTN__TARGET static void ATTN__NAME(bias_rows)(const attn__tile *t, double scale)
 {
-    ATTN__AS_WRITTEN
     ATTN__V scales = ATTN__SET1((ATTN__R)scale), v[ATTN__LANES128];
     ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
     const ptrdiff_t row = t->bias_step * (ptrdiff_t)sizeof(ATTN__R);
@@ -11756,8 +11727,7 @@ ATTN__TARGET static void ATTN__NAME(bias_rows)(const attn__tile *t, double scale
         const char *from = (const char *)t->bias_rows + (ptrdiff_t)c * row;
         ATTN__R *s = (ATTN__R *)t->scores + c;
         for (k = 0; k < keys; k += ATTN__LANES128, from += 16) {
-            ATTN__UNROLL
-            for (i = 0; i < ATTN__LANES128; i++)
+            ATTN__EACH (i, ATTN__LANES128)
                 v[i] = ATTN__NAME(load_128)(from + i * row, ATTN__LANES128 * row);
             ATTN__NAME(transpose_128)(v);
             ATTN__UNROLL
@@ -11770,7 +11740,6 @@ ATTN__TARGET static void ATTN__NAME(bias_rows)(const attn__tile *t, double scale
 
 ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *tile, double scale)
 {
-    ATTN__AS_WRITTEN
     const attn__tile copy = *tile, *t = &copy; /* which no store into scores changes */
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
     ATTN__V zero = ATTN__SET1((ATTN__R)0), scales = ATTN__SET1((ATTN__R)scale), position = zero, slope = zero;
@@ -11872,20 +11841,17 @@ ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, const attn__state *state, size_t c,
                                                         const ATTN__PARAMS *p)
 {
-    ATTN__AS_WRITTEN
     ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c;
     ATTN__V old = ATTN__LOAD(max), most[4], zeros[4], zero = ATTN__NAME(set_bytes)(t->zero), factor, v;
     ATTN__V none = ATTN__SET1((ATTN__R)0), all = none, chain, e;
     size_t ld = t->layout.element, keys = t->keys, whole = keys / 4 * 4, k, j, end;
     int nonfinite;
-    ATTN__UNROLL
-    for (j = 0; j < 4; j++) {
+    ATTN__EACH (j, 4) {
         most[j] = old;
         zeros[j] = zero;
     }
     for (k = 0; k < whole; k += 4) {
-        ATTN__UNROLL
-        for (j = 0; j < 4; j++) {
+        ATTN__EACH (j, 4) {
             v = ATTN__LOAD(s + (k + j) * ld);
             zeros[j] = ATTN__FMA(v, zero, zeros[j]);
             most[j] = ATTN__MAX(most[j], v);
@@ -11925,7 +11891,6 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
 ATTN__TARGET static void ATTN__NAME(weights)(const attn__tile *t, void *xv, size_t n, size_t first, size_t end,
                                              const void *max, const void *inverse, double scale)
 {
-    ATTN__AS_WRITTEN
     ATTN__PARAMS p = ATTN__NAME(exp_params)(scale);
     ATTN__V most = ATTN__SET1(*(const ATTN__R *)max), factor = ATTN__SET1(*(const ATTN__R *)inverse);
     ATTN__V nothing = ATTN__MUL(ATTN__NAME(set_bytes)(t->zero), factor), v;
@@ -11950,7 +11915,6 @@ ATTN__TARGET static void ATTN__NAME(weights)(const attn__tile *t, void *xv, size
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const attn__state *state, size_t r,
                                                       const ATTN__PARAMS *p)
 {
-    ATTN__AS_WRITTEN
     ATTN__R *s = (ATTN__R *)t->scores + r * t->layout.query, *max = (ATTN__R *)state->max + r;
     ATTN__R *sum = (ATTN__R *)state->sum + r, lanes[ATTN__W];
     ATTN__V old = ATTN__SET1(*max), most = old, zero = ATTN__NAME(set_bytes)(t->zero), zeros = zero, total = zero;
@@ -12016,7 +11980,6 @@ ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__sta
 ATTN__TARGET static void ATTN__NAME(backward)(const attn__tile *t, void *dpv, const void *lsev, const void *deltav,
                                               double scale, double factor)
 {
-    ATTN__AS_WRITTEN
     ATTN__PARAMS p = ATTN__NAME(exp_params)(scale);
     ATTN__V zero = ATTN__SET1((ATTN__R)0), lowest = ATTN__NAME(set_bytes)(t->lowest);
     ATTN__V times = ATTN__SET1((ATTN__R)factor), none = ATTN__NAME(set_bytes)(t->zero);
@@ -12041,7 +12004,6 @@ ATTN__TARGET static void ATTN__NAME(backward)(const attn__tile *t, void *dpv, co
 ATTN__TARGET static void ATTN__NAME(softcap_backward)(const attn__tile *t, void *dsv, const void *cappedv, double cap,
                                                       double factor)
 {
-    ATTN__AS_WRITTEN
     ATTN__V zero = ATTN__SET1((ATTN__R)0), one = ATTN__SET1((ATTN__R)1), caps = ATTN__SET1((ATTN__R)cap);
     ATTN__V part = ATTN__SET1((ATTN__R)(1 / cap)), times = ATTN__SET1((ATTN__R)factor);
     const ATTN__R *capped = (const ATTN__R *)cappedv;
@@ -12058,7 +12020,6 @@ ATTN__TARGET static void ATTN__NAME(softcap_backward)(const attn__tile *t, void 
 
 ATTN__TARGET static void ATTN__NAME(add_dot)(void *sumv, const void *xv, const void *yv, size_t elements, size_t lanes)
 {
-    ATTN__AS_WRITTEN
     size_t c, e;
     for (c = 0; c < lanes; c += ATTN__W) {
         const ATTN__R *x = (const ATTN__R *)xv + c, *y = (const ATTN__R *)yv + c;
@@ -12074,7 +12035,6 @@ ATTN__TARGET static void ATTN__NAME(add_dot)(void *sumv, const void *xv, const v
 
 ATTN__TARGET static void ATTN__NAME(sum_keys)(const attn__tile *t, void *sumv, void *alibiv, const void *dsv)
 {
-    ATTN__AS_WRITTEN
     ATTN__R lanes[2][ATTN__W];
     size_t c, k, i, ld = t->lanes;
     for (c = 0; c < ld; c += ATTN__W) {
@@ -12100,7 +12060,6 @@ ATTN__TARGET static void ATTN__NAME(sum_keys)(const attn__tile *t, void *sumv, v
 
 ATTN__TARGET static void ATTN__NAME(sum_rows)(const attn__tile *t, void *sumv, const void *dsv)
 {
-    ATTN__AS_WRITTEN
     const ATTN__R *ds = (const ATTN__R *)dsv;
     size_t k, i;
     for (k = 0; k < t->keys; k++, ds += t->lanes) {
@@ -12113,7 +12072,6 @@ ATTN__TARGET static void ATTN__NAME(sum_rows)(const attn__tile *t, void *sumv, c
 
 ATTN__TARGET static void ATTN__NAME(sum_distances)(const attn__tile *t, void *sumv, const void *dsv)
 {
-    ATTN__AS_WRITTEN
     ATTN__R sums[ATTN__TILE_KEYS + ATTN__TILE_COLS];
     const ATTN__R *ds = (const ATTN__R *)dsv;
     size_t k, i, last = t->queries - 1;
@@ -12130,7 +12088,6 @@ ATTN__TARGET static void ATTN__NAME(sum_distances)(const attn__tile *t, void *su
 ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__state *a, const attn__state *b, size_t dims,
                                            double scale)
 {
-    ATTN__AS_WRITTEN
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(a->layout, dims, t->queries);
     ATTN__R *max = (ATTN__R *)a->max, *sum = (ATTN__R *)a->sum, factor[ATTN__TILE_COLS], factor_b[ATTN__TILE_COLS];
     const ATTN__R *max_b = (const ATTN__R *)b->max, *sum_b = (const ATTN__R *)b->sum;
@@ -12165,7 +12122,6 @@ ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__stat
 /* x + log(1 + w) for 0 <= w <= 1. With z = w / (2 + w), log(1 + w) = 2 atanh(z) = z p(z^2), p a minimax polynomial. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_log1p)(ATTN__V x, ATTN__V w)
 {
-    ATTN__AS_WRITTEN
 #if !ATTN__BY_LIBM
     static const double attn__terms[] = {
         0.17044163562781398, 0.0832450651186082,  0.1211016872806922, 0.1330037403267463, 0.1538661404230401, //
@@ -12185,7 +12141,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_log1p)(ATTN__V x, ATTN__V w)
    rounded sum: where two results nearly cancel, its error does no harm. */
 ATTN__TARGET static int ATTN__NAME(merge_weights)(attn__merge_rows *rows, size_t n)
 {
-    ATTN__AS_WRITTEN
     ATTN__V zero = ATTN__SET1(0.0), one = ATTN__SET1(1.0);
     size_t i, count;
     int nonfinite = 0;
@@ -12210,12 +12165,10 @@ ATTN__TARGET static int ATTN__NAME(merge_weights)(attn__merge_rows *rows, size_t
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(merge_row_of)(char *x, const char *y, attn_dtype dtype, double weight,
                                                         double weight_b, size_t n)
 {
-    ATTN__AS_WRITTEN
     ATTN__V a = ATTN__SET1(weight), b = ATTN__SET1(weight_b), v, w;
     size_t i = 0, j, at, size = attn__size(dtype);
     for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W) {
-        ATTN__UNROLL
-        for (j = 0; j < 4; j++) {
+        ATTN__EACH (j, 4) {
             at = (i + j * ATTN__W) * size;
             v = ATTN__MUL(ATTN__NAME(widen)(x + at, dtype), a);
             w = ATTN__NAME(widen)(y + at, dtype);
@@ -12294,19 +12247,15 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(terms)(const char *p, attn_dtype dt
 /* Lane j of the result is the sum of the lanes of v[j]: each by additions in the same order. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_lanes)(const ATTN__V *v)
 {
-    ATTN__AS_WRITTEN
 #if ATTN__W > 1
     ATTN__V x[ATTN__LANES128], y[ATTN__W / ATTN__LANES128];
     int i, j, step;
-    ATTN__UNROLL
-    for (i = 0; i < ATTN__W / ATTN__LANES128; i++) {
-        ATTN__UNROLL
-        for (j = 0; j < ATTN__LANES128; j++)
+    ATTN__EACH (i, ATTN__W / ATTN__LANES128) {
+        ATTN__EACH (j, ATTN__LANES128)
             x[j] = v[i * ATTN__LANES128 + j];
         ATTN__UNROLL
         for (step = ATTN__LANES128 / 2; step > 0; step /= 2) {
-            ATTN__UNROLL
-            for (j = 0; j < step; j++)
+            ATTN__EACH (j, step)
                 x[j] = ATTN__ADD(ATTN__NAME(interleave_128)(x[j], x[j + step], 0),
                                  ATTN__NAME(interleave_128)(x[j], x[j + step], 1));
         }
@@ -12366,18 +12315,14 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R
                                                      size_t d, attn_dtype dtype, const int queries, const int keys,
                                                      const int vectors)
 {
-    ATTN__AS_WRITTEN
     ATTN__V k;
     int r, j, v;
-    ATTN__UNROLL
-    for (j = 0; j < keys; j++) {
-        ATTN__UNROLL
-        for (v = 0; v < vectors; v++) {
+    ATTN__EACH (j, keys) {
+        ATTN__EACH (v, vectors) {
             k = ATTN__NAME(terms)(p[j] + (d + (size_t)v * ATTN__TERMS) * attn__size(dtype), dtype, ATTN__TERMS);
             if (queries > 1)
                 ATTN__PIN(k); /* loaded once */
-            ATTN__UNROLL
-            for (r = 0; r < queries; r++)
+            ATTN__EACH (r, queries)
                 sum[r * keys + j] =
                     ATTN__DOT(k, ATTN__LOAD(q[r] + d / (ATTN__TERMS / ATTN__W) + v * ATTN__W), sum[r * keys + j]);
         }
@@ -12397,15 +12342,12 @@ ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_block)(const ATTN__NAME(few_run)
     const ATTN__R *q[ATTN__FEW_QUERIES];
     size_t d, i, n;
     int r;
-    ATTN__UNROLL
-    for (r = 0; r < queries; r++)
+    ATTN__EACH (r, queries)
         q[r] = ATTN__NAME(row_of)(run, first + (size_t)r);
-    ATTN__UNROLL
-    for (r = 0; r < queries * keys; r++)
+    ATTN__EACH (r, queries * keys)
         sum[r] = ATTN__SET1((ATTN__R)0);
     if (run->few->part & ATTN__BEGUN) {
-        ATTN__UNROLL
-        for (r = 0; r < queries * keys; r++)
+        ATTN__EACH (r, queries * keys)
             sum[r] = sums[r / keys * ATTN__DOT_KEYS + r % keys];
     }
     for (d = 0; dims - d >= step; d += step) {
@@ -12416,8 +12358,7 @@ ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_block)(const ATTN__NAME(few_run)
     }
     for (; vectors > 1 && keys == 4 && dims - d >= ATTN__TERMS; d += ATTN__TERMS)
         ATTN__NAME(dot_terms)(sum, q, p, d, dtype, queries, keys, 1);
-    ATTN__UNROLL
-    for (r = 0; r < queries * keys; r++)
+    ATTN__EACH (r, queries * keys)
         sums[r / keys * ATTN__DOT_KEYS + r % keys] = sum[r];
     return d;
 }
@@ -12425,7 +12366,6 @@ ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_block)(const ATTN__NAME(few_run)
 /* sums += the products of the other terms, from number d on. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_rest_of)(const ATTN__NAME(few_run) * run, size_t d, attn_dtype dtype)
 {
-    ATTN__AS_WRITTEN
     const size_t dims = run->few->dims;
     size_t i, r, n;
     for (; d < dims; d += n) {
@@ -12515,7 +12455,6 @@ ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *q
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run) * run, ATTN__R *out, ptrdiff_t from,
                                                        size_t n, attn_dtype dtype, const int queries, const int vectors)
 {
-    ATTN__AS_WRITTEN
     const int bytes = ATTN__W * (int)attn__size(dtype);
     const ptrdiff_t step = run->few->step;
     const char *const *at = run->few->at ? run->few->at + run->first : NULL;
@@ -12524,33 +12463,27 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
     const ATTN__R *w[ATTN__FEW_QUERIES];
     size_t k;
     int r, v;
-    ATTN__UNROLL
-    for (r = 0; r < queries; r++) {
+    ATTN__EACH (r, queries) {
         w[r] = ATTN__NAME(row_of)(run, (size_t)r);
-        ATTN__UNROLL
-        for (v = 0; v < vectors; v++)
+        ATTN__EACH (v, vectors)
             sum[r][v] = ATTN__SET1((ATTN__R)0);
     }
     for (k = 0; k < run->keys; k++, row += step) {
         const char *p = at ? at[k] + from : row;
         if (run->few->next && from == run->head)
             attn__prefetch_row(run->few->next[run->first + k] + run->fetch_from, run->fetch_bytes);
-        ATTN__UNROLL
-        for (v = 0; v < vectors; v++)
+        ATTN__EACH (v, vectors)
             x[v] = ATTN__NAME(terms)(p + v * bytes, dtype, n);
-        ATTN__UNROLL
-        for (r = 0; r < queries; r++) {
+        ATTN__EACH (r, queries) {
             weight = ATTN__SET1(w[r][k]);
-            ATTN__UNROLL
-            for (v = 0; v < vectors; v++)
+            ATTN__EACH (v, vectors)
                 sum[r][v] = ATTN__FMA(x[v], weight, sum[r][v]);
         }
     }
     ATTN__UNROLL
     for (r = 0; r < queries; r++, out += run->ld) {
         if ((size_t)r < run->queries) {
-            ATTN__UNROLL
-            for (v = 0; v < vectors; v++)
+            ATTN__EACH (v, vectors)
                 ATTN__STORE(out + v * ATTN__W, ATTN__ADD(ATTN__LOAD(out + v * ATTN__W), sum[r][v]));
         }
     }
@@ -12619,7 +12552,9 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
 
 #define ATTN__DOUBLE_KERNEL(name) ATTN__OF_REAL(NULL, ATTN__NAME(name))
 
-#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__clang__)
+#pragma clang fp contract(on) /* as float_control has it in section 1 */
+#elif defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
 
@@ -12674,7 +12609,6 @@ static const attn__kernels ATTN__NAME(kernels) = {
 /* What has the same text in every pass may stay. */
 #undef ATTN__OF_REAL
 #undef ATTN__TARGET
-#undef ATTN__AS_WRITTEN
 #undef ATTN__NAME
 #undef ATTN__V
 #undef ATTN__W
