@@ -10118,6 +10118,12 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 
 /* A pass with pairs has the kernels of products alone, in float; the others are those of the pass that it extends. */
 #define ATTN__PAIRS (ATTN__PASS == ATTN__PASS_AVX512BF16)
+#if ATTN__PAIRS
+#define ATTN__OF_TERMS(pairs, reals) pairs
+#else
+#define ATTN__OF_TERMS(pairs, reals) reals
+#endif
+#define ATTN__BASE(x) ATTN__OF_TERMS(attn__##x##_avx512_f32, ATTN__NAME(x))
 
 #define ATTN__AVX512 (ATTN__PASS == ATTN__PASS_AVX512 || ATTN__PASS == ATTN__PASS_AVX512BF16)
 #define ATTN__ISA ((attn_isa)ATTN__PASS)                /* their numbers are the same */
@@ -10144,8 +10150,6 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #if ATTN__PAIRS
 #define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")
 #define ATTN__NAME(x) attn__##x##_avx512bf16
-#define ATTN__BASE(x) attn__##x##_avx512_f32
-#define ATTN__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
 #define ATTN__PAIR_UP(a, b) ATTN__NAME(zip)((__m512i)_mm512_cvtne2ps_pbh(b, a))
 #else
 #define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")
@@ -10435,21 +10439,8 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #endif
 
 /* What products are made of: c + a b, of reals or of the two terms of pairs; and one element for all lanes. */
-#if ATTN__PAIRS
-#define ATTN__SET_ELEMENT(p) ATTN__NAME(set_element)(p)
-#else
-#define ATTN__DOT(a, b, c) ATTN__FMA(a, b, c)
-#define ATTN__SET_ELEMENT(p) ATTN__SET1(*(p))
-#define ATTN__BASE(x) ATTN__NAME(x)
-#endif
-
-/* Exponentials are inlined. In a pass that is to be small exp and exp_called are not: the latter is exp_scaled where
-   exponentials are not most of the work. */
-#if ATTN__PASS == ATTN__PASS_VECTOR128
-#define ATTN__EXP_INLINE ATTN__NOINLINE
-#else
-#define ATTN__EXP_INLINE ATTN__INLINE
-#endif
+#define ATTN__DOT(a, b, c) ATTN__OF_TERMS(_mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b)), ATTN__FMA(a, b, c))
+#define ATTN__SET_ELEMENT(p) ATTN__OF_TERMS(ATTN__NAME(set_element)(p), ATTN__SET1(*(p)))
 
 #if ATTN__W == 1
 ATTN__INLINE ATTN__BITS ATTN__NAME(as_bits)(ATTN__R x)
@@ -10693,7 +10684,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_parts)(ATTN__V x, ATTN__V *n, A
     return ATTN__NAME(exp2_part)(*f);
 }
 
-ATTN__TARGET ATTN__EXP_INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
 {
     ATTN__V n, f, p = ATTN__NAME(exp_parts)(x, &n, &f);
     return ATTN__NAME(ldexp)(ATTN__FMA(p, f, ATTN__SET1((ATTN__R)1)), n);
@@ -10737,11 +10728,6 @@ static ATTN__R ATTN__NAME(exp_scaled)(ATTN__R d, const ATTN__PARAMS *p)
 }
 
 #endif /* ATTN__BY_LIBM */
-
-ATTN__TARGET ATTN__EXP_INLINE ATTN__V ATTN__NAME(exp_called)(ATTN__V d, const ATTN__PARAMS *p)
-{
-    return ATTN__NAME(exp_scaled)(d, p);
-}
 
 /* -- between the user's views and packed rows -- */
 
@@ -11835,6 +11821,12 @@ ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
     return b;
 }
 
+/* exp_scaled of W reals, in their place: by a call, where exponentials are not most of the work. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(exp_at)(ATTN__R *d, const ATTN__PARAMS *p)
+{
+    ATTN__STORE(d, ATTN__NAME(exp_scaled)(ATTN__LOAD(d), p));
+}
+
 /* One vector of queries against the keys of a tile: maximum, exponentials, sum. A score that is not finite makes the
    sum of 0 * score NaN. Scores become e^(scale (score - max)), which for -infinity is 0; they are added up in the
    chains that values are summed in, so that what rounding loses from one it loses from the other. */
@@ -11842,7 +11834,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
                                                         const ATTN__PARAMS *p)
 {
     ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c;
-    ATTN__V old = ATTN__LOAD(max), most[4], zeros[4], zero = ATTN__NAME(set_bytes)(t->zero), factor, v;
+    ATTN__V old = ATTN__LOAD(max), most[4], zeros[4], zero = ATTN__NAME(set_bytes)(t->zero), v;
     ATTN__V none = ATTN__SET1((ATTN__R)0), all = none, chain, e;
     size_t ld = t->layout.element, keys = t->keys, whole = keys / 4 * 4, k, j, end;
     int nonfinite;
@@ -11869,8 +11861,8 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
             for (j = 0; j < ATTN__W; j++)
                 state->nan[c + j] |= ATTN__NAME(any_nonfinite)(ATTN__SET1(s[k * ld + j]), 0) != 0;
     v = ATTN__MAX(ATTN__MAX(most[0], most[1]), ATTN__MAX(most[2], most[3]));
-    factor = ATTN__NAME(exp_called)(ATTN__SUB(old, v), p);
-    ATTN__STORE((ATTN__R *)t->factor + c, factor);
+    ATTN__STORE((ATTN__R *)t->factor + c, ATTN__SUB(old, v));
+    ATTN__NAME(exp_at)((ATTN__R *)t->factor + c, p);
     ATTN__STORE(max, v);
     for (k = 0; k < keys;) {
         end = attn__chain_end(t, k);
@@ -11883,7 +11875,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
         all = ATTN__ADD(all, chain);
         ATTN__PIN(all);
     }
-    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, all));
+    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), ATTN__LOAD((const ATTN__R *)t->factor + c), all));
     return nonfinite;
 }
 
@@ -11900,7 +11892,7 @@ ATTN__TARGET static void ATTN__NAME(weights)(const attn__tile *t, void *xv, size
         v = nothing;
         if (i + ATTN__W > first && i < end) {
             v = ATTN__SUB(ATTN__NAME(load_elements)(x + i, n - i), most);
-            v = ATTN__MUL(ATTN__NAME(exp_called)(v, &p), factor);
+            v = ATTN__MUL(ATTN__NAME(exp_scaled)(v, &p), factor);
         }
         if (i < first && i + ATTN__W > first)
             v = ATTN__NAME(first_lanes)(nothing, v, first - i);
@@ -11932,10 +11924,11 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     for (c = 0; nonfinite && c < t->keys; c += ATTN__W)
         state->nan[r] |= ATTN__NAME(any_nonfinite)(ATTN__LOAD(s + c), 0) != 0;
     most = ATTN__NAME(fold)(most, 0);
-    factor = ATTN__NAME(exp_called)(ATTN__SUB(old, most), p);
     ATTN__STORE(lanes, most);
     *max = lanes[0];
-    ATTN__STORE(lanes, factor);
+    ATTN__STORE(lanes, ATTN__SUB(old, most));
+    ATTN__NAME(exp_at)(lanes, p);
+    factor = ATTN__LOAD(lanes);
     ((ATTN__R *)t->factor)[r] = lanes[0];
     for (c = 0; c < t->keys; c += ATTN__W) {
         v = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s + c), most), p);
@@ -11989,7 +11982,7 @@ ATTN__TARGET static void ATTN__NAME(backward)(const attn__tile *t, void *dpv, co
         ATTN__V lse = ATTN__LOAD((const ATTN__R *)lsev + c), delta = ATTN__LOAD((const ATTN__R *)deltav + c);
         for (k = 0; k < keys; k++, s += ld, dp += ld) {
             ATTN__V score = ATTN__LOAD(s), d = ATTN__SUB(score, lse);
-            ATTN__V e = ATTN__NAME(exp_called)(ATTN__PICK(none, d, none, d), &p), ds;
+            ATTN__V e = ATTN__NAME(exp_scaled)(ATTN__PICK(none, d, none, d), &p), ds;
             e = ATTN__FMA(lse, none, e);
             ds = ATTN__MUL(e, ATTN__SUB(ATTN__LOAD(dp), delta));
             ATTN__PIN(ds); /* times may also follow later */
@@ -12098,12 +12091,13 @@ ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__stat
         a->nan[c] |= b->nan[c];
     for (c = 0; c < t->lanes; c += ATTN__W) {
         top = ATTN__MAX(ATTN__LOAD(max + c), ATTN__LOAD(max_b + c));
-        x = ATTN__NAME(exp_called)(ATTN__SUB(ATTN__LOAD(max + c), top), &params);
-        y = ATTN__NAME(exp_called)(ATTN__SUB(ATTN__LOAD(max_b + c), top), &params);
+        ATTN__STORE(factor + c, ATTN__SUB(ATTN__LOAD(max + c), top));
+        ATTN__STORE(factor_b + c, ATTN__SUB(ATTN__LOAD(max_b + c), top));
         ATTN__STORE(max + c, top);
-        ATTN__STORE(sum + c, ATTN__FMA(ATTN__LOAD(sum_b + c), y, ATTN__MUL(ATTN__LOAD(sum + c), x)));
-        ATTN__STORE(factor + c, x);
-        ATTN__STORE(factor_b + c, y);
+        ATTN__NAME(exp_at)(factor + c, &params);
+        ATTN__NAME(exp_at)(factor_b + c, &params);
+        x = ATTN__MUL(ATTN__LOAD(sum + c), ATTN__LOAD(factor + c));
+        ATTN__STORE(sum + c, ATTN__FMA(ATTN__LOAD(sum_b + c), ATTN__LOAD(factor_b + c), x));
     }
     for (g = 0; g < e.groups; g++) {
         ATTN__R *out = (ATTN__R *)a->out + g * e.group_step;
@@ -12540,15 +12534,11 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
 }
 #endif
 
-/* What makes terms, and types that are read where they lie. */
-#if ATTN__PAIRS
-#define ATTN__OF_TERMS(pairs, reals) ATTN__NAME(pairs)
-#define ATTN__READS (1u << ATTN_F32 | 1u << ATTN_BF16)
-#else
-#define ATTN__OF_TERMS(pairs, reals) reals
+/* A bit for each type that is read where it lies. */
 #define ATTN__READS                                                                                                    \
-    (ATTN__NARROW ? 1u << ATTN_F32 | 1u << ATTN_F16 | 1u << ATTN_BF16 | 1u << ATTN_I8 : 1u << ATTN__REAL)
-#endif
+    (ATTN__PAIRS    ? 1u << ATTN_F32 | 1u << ATTN_BF16                                                                 \
+     : ATTN__NARROW ? 1u << ATTN_F32 | 1u << ATTN_F16 | 1u << ATTN_BF16 | 1u << ATTN_I8                                \
+                    : 1u << ATTN__REAL)
 
 #define ATTN__DOUBLE_KERNEL(name) ATTN__OF_REAL(NULL, ATTN__NAME(name))
 
@@ -12558,49 +12548,29 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
 #pragma GCC diagnostic pop
 #endif
 
+/* The members in their order: first what the pass is, then its kernels, each of which has the name of its member; with
+   pairs, those that do not make products are the kernels of the pass that it extends. */
 /* clang-format off */
 static const attn__kernels ATTN__NAME(kernels) = {
-    /* isa         */ ATTN__ISA,
-    /* real        */ ATTN__REAL,
-    /* size        */ sizeof(ATTN__R),
-    /* lanes       */ ATTN__W,
-    /* rows, cols  */ ATTN__ROWS, ATTN__TILE_COLS,
-    /* tuned       */ &attn__tuned[ATTN__W == 1 ? ATTN__PASS_SCALAR : ATTN__PASS][ATTN__REAL_F64],
-    /* dot_keys    */ ATTN__DOT_KEYS,
-    /* element     */ ATTN__PAIRS ? ATTN_BF16 : ATTN__REAL,
-    /* term        */ ATTN__PAIRS ? 2 : 1,
-    /* reads       */ ATTN__READS,
-    /* load, ..    */ ATTN__BASE(load), ATTN__OF_TERMS(load_terms, ATTN__NAME(load)),
-                      ATTN__OF_TERMS(load_panel, ATTN__NAME(load)),
-    /* store       */ ATTN__BASE(store),
+    ATTN__ISA, ATTN__REAL, sizeof(ATTN__R), ATTN__W, ATTN__ROWS, ATTN__TILE_COLS,
+    &attn__tuned[ATTN__W == 1 ? ATTN__PASS_SCALAR : ATTN__PASS][ATTN__REAL_F64],
+    ATTN__DOT_KEYS, ATTN__PAIRS ? ATTN_BF16 : ATTN__REAL, ATTN__PAIRS ? 2 : 1, ATTN__READS,
+    ATTN__BASE(load), ATTN__OF_TERMS(ATTN__NAME(load_terms), ATTN__NAME(load)),
+    ATTN__OF_TERMS(ATTN__NAME(load_panel), ATTN__NAME(load)), ATTN__BASE(store),
 #ifndef ATTN_NO_TRAINING
-    /* add         */ ATTN__BASE(add),
+    ATTN__BASE(add),
 #endif
-    /* gemm        */ ATTN__NAME(gemm),
-    /* dot, weigh  */ ATTN__NAME(dot), ATTN__BASE(weigh),
-    /* to_terms    */ ATTN__OF_TERMS(to_terms, attn__are_reals),
-    /* softmax_max */ ATTN__BASE(softmax_max),
-    /* softmax_exp */ ATTN__BASE(softmax_exp),
-    /* merge_..    */ ATTN__DOUBLE_KERNEL(merge_weights), ATTN__DOUBLE_KERNEL(merge_rows),
-    /* nonfinite.. */ ATTN__BASE(nonfinite), ATTN__NAME(nonfinite),
-    /* load_bits   */ ATTN__BASE(load_bits),
-    /* classify    */ ATTN__BASE(classify),
+    ATTN__NAME(gemm), ATTN__NAME(dot), ATTN__BASE(weigh), ATTN__OF_TERMS(ATTN__NAME(to_terms), attn__are_reals),
+    ATTN__BASE(softmax_max), ATTN__BASE(softmax_exp),
+    ATTN__DOUBLE_KERNEL(merge_weights), ATTN__DOUBLE_KERNEL(merge_rows),
+    ATTN__BASE(nonfinite), ATTN__NAME(nonfinite), ATTN__BASE(load_bits), ATTN__BASE(classify),
     {
-        /* begin       */ ATTN__BASE(begin),
-        /* scale_keys  */ ATTN__BASE(scale_keys),
-        /* softcap     */ ATTN__BASE(softcap),
-        /* bias        */ ATTN__BASE(bias),
-        /* hide        */ ATTN__BASE(hide),
-        /* softmax     */ ATTN__BASE(softmax),
-        /* drop        */ ATTN__BASE(drop),
-        /* merge       */ ATTN__BASE(merge),
-        /* finish      */ ATTN__BASE(finish),
-        /* scale       */ ATTN__BASE(scale),
-        /* weights     */ ATTN__BASE(weights),
+        ATTN__BASE(begin), ATTN__BASE(scale_keys), ATTN__BASE(softcap), ATTN__BASE(bias), ATTN__BASE(hide),
+        ATTN__BASE(softmax), ATTN__BASE(drop), ATTN__BASE(merge), ATTN__BASE(finish), ATTN__BASE(scale),
+        ATTN__BASE(weights),
 #ifndef ATTN_NO_TRAINING
-        /* backward    */ ATTN__BASE(backward), ATTN__BASE(softcap_backward),
-        /* sums        */ ATTN__BASE(add_dot), ATTN__BASE(sum_keys), ATTN__BASE(sum_rows),
-                          ATTN__BASE(sum_distances),
+        ATTN__BASE(backward), ATTN__BASE(softcap_backward),
+        ATTN__BASE(add_dot), ATTN__BASE(sum_keys), ATTN__BASE(sum_rows), ATTN__BASE(sum_distances),
 #endif
     },
 };
@@ -12646,17 +12616,11 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__PICK_BITS
 #undef ATTN__IANY
 #undef ATTN__FMS
-#undef ATTN__EXP_INLINE
 #undef ATTN__LOAD_PANEL
 #undef ATTN__TRUE
 #undef ATTN__CHOOSE
-#undef ATTN__DOT
-#undef ATTN__SET_ELEMENT
-#undef ATTN__BASE
-#undef ATTN__PAIR_UP
 #undef ATTN__SAME
 #undef ATTN__OF_TERMS
-#undef ATTN__READS
 
 /* Once more, in double. */
 #if ATTN__REAL_F64 || ATTN__PAIRS
