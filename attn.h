@@ -2772,11 +2772,9 @@ typedef struct attn__block_kernels {
     /* s = cap tanh(scale s / cap) for each score */
     void (*softcap)(const attn__tile *tile, double scale, double cap);
 
-    /* multiplies the scores by scale, and adds bias and ALiBi; a bias of -infinity hides its key */
-    void (*bias)(const attn__tile *tile, double scale);
-
-    /* puts -infinity where a key is hidden: by bounds, by mask, or by a bias of -infinity */
-    void (*hide)(const attn__tile *tile);
+    /* multiplies the scores by scale, and adds bias and ALiBi; a bias of -infinity hides its key. With `hide` it does
+       nothing of that, but puts -infinity where a key is hidden: by bounds, by mask, or by a bias of -infinity */
+    void (*edit)(const attn__tile *tile, double scale, int hide);
 
     /* one step of the online softmax: takes the tile's scores, times scale, into state->max (which leaves out the
        scale), sum and nan, and leaves in tile->factor by how much state->out must shrink. Returns 1 if a score was NaN
@@ -5694,7 +5692,7 @@ static void attn__score_run(attn__block *block, attn__tile *run, double scale)
         attn__find_bias(block, run);
     attn__set_alibi(block, run);
     if (run->bias || run->bias_rows || run->slope || scale < 1 || scale > 1)
-        kern->block.bias(run, scale);
+        kern->block.edit(run, scale, 0);
     if (opts->score_mod) {
         attn__copy_tile(block, block->shared->before);
         attn__modify_scores(block, run);
@@ -5705,7 +5703,7 @@ static void attn__score_run(attn__block *block, attn__tile *run, double scale)
         attn__gather_mask(block, run);
     /* ALiBi and score_mod may have changed a score that a bias of -infinity had hidden */
     if (run->bounds.first || run->mask || (run->bias && plan->call.edits != ATTN__EDIT_BIAS))
-        kern->block.hide(run);
+        kern->block.edit(run, 1, 1);
 }
 
 /* -- a tile of few rows -- */
@@ -10733,51 +10731,45 @@ static ATTN__R ATTN__NAME(exp_scaled)(ATTN__R d, const ATTN__PARAMS *p)
 
 static const ATTN__R ATTN__NAME(count)[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/* The first n of W reals; the others are 0. */
+/* The first n of W reals, or all of them where n is more; the others are 0. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_part)(const ATTN__R *p, size_t n)
 {
+    if (n >= ATTN__W)
+        return ATTN__LOAD(p);
+    else {
 #if ATTN__AVX512
-    return ATTN__X(maskz_loadu)(ATTN__MASK(n), p);
+        return ATTN__X(maskz_loadu)(ATTN__MASK(n), p);
 #elif ATTN__PASS == ATTN__PASS_AVX2
-    return ATTN__X(maskload)(p, ATTN__MASK(n));
+        return ATTN__X(maskload)(p, ATTN__MASK(n));
 #else
-    ATTN__R lanes[ATTN__W];
-    size_t i;
-    ATTN__MEMSET(lanes, 0, sizeof lanes);
-    for (i = 0; i < n; i++)
-        ATTN__MEMCPY(lanes + i, p + i, sizeof *p); /* as bytes: infinities pass -ffast-math */
-    return ATTN__LOAD(lanes);
+        ATTN__R lanes[ATTN__W];
+        size_t i;
+        ATTN__MEMSET(lanes, 0, sizeof lanes);
+        for (i = 0; i < n; i++)
+            ATTN__MEMCPY(lanes + i, p + i, sizeof *p); /* as bytes: infinities pass -ffast-math */
+        return ATTN__LOAD(lanes);
 #endif
+    }
 }
 
+/* Stores as many; what follows them may belong to another row. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, size_t n)
 {
-#if ATTN__AVX512
-    ATTN__X(mask_storeu)(p, ATTN__MASK(n), v);
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    ATTN__X(maskstore)(p, ATTN__MASK(n), v);
-#else
-    ATTN__R lanes[ATTN__W];
-    size_t i;
-    ATTN__STORE(lanes, v);
-    for (i = 0; i < n; i++)
-        ATTN__MEMCPY(p + i, lanes + i, sizeof *p);
-#endif
-}
-
-/* The next vector of a row that has `left` more elements; past its end, zeros. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_elements)(const ATTN__R *p, size_t left)
-{
-    return left < ATTN__W ? ATTN__NAME(load_part)(p, left) : ATTN__LOAD(p);
-}
-
-/* Stores so many elements of such a row, or fewer at its end: what follows may belong to another run. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_elements)(ATTN__R *p, ATTN__V v, size_t left, size_t elements)
-{
-    if (left < elements)
-        ATTN__NAME(store_part)(p, v, left);
-    else
+    if (n >= ATTN__W)
         ATTN__STORE(p, v);
+    else {
+#if ATTN__AVX512
+        ATTN__X(mask_storeu)(p, ATTN__MASK(n), v);
+#elif ATTN__PASS == ATTN__PASS_AVX2
+        ATTN__X(maskstore)(p, ATTN__MASK(n), v);
+#else
+        ATTN__R lanes[ATTN__W];
+        size_t i;
+        ATTN__STORE(lanes, v);
+        for (i = 0; i < n; i++)
+            ATTN__MEMCPY(p + i, lanes + i, sizeof *p);
+#endif
+    }
 }
 
 #if ATTN__W > 1
@@ -10939,17 +10931,25 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const void *p, attn_dtype dt
     return ATTN__LOAD((const ATTN__R *)p);
 }
 
-/* The first n of them, W at most; the others are 0. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen_part)(const void *p, attn_dtype dtype, size_t n)
+/* Fewer than W of them, of any type, with zeros after them, as they lie where a row ends. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(widen_rest)(ATTN__R *x, const void *p, attn_dtype dtype, size_t n)
 {
     char part[8 * ATTN__W];
-    if (n == ATTN__W)
+    ATTN__MEMSET(part, 0, sizeof part);
+    ATTN__MEMCPY(part, p, n * attn__size(dtype));
+    ATTN__STORE(x, ATTN__NAME(widen)(part, dtype));
+}
+
+/* The first n of them, W at most; the others are 0. Whole vectors are in the loops, what is left is not. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen_part)(const void *p, attn_dtype dtype, size_t n)
+{
+    ATTN__R rest[ATTN__W];
+    if (ATTN__W == 1 || n == ATTN__W)
         return ATTN__NAME(widen)(p, dtype);
     if (dtype == ATTN__REAL)
         return ATTN__NAME(load_part)((const ATTN__R *)p, n);
-    ATTN__MEMSET(part, 0, sizeof part);
-    ATTN__MEMCPY(part, p, n * attn__size(dtype));
-    return ATTN__NAME(widen)(part, dtype);
+    ATTN__NAME(widen_rest)(rest, p, dtype, n);
+    return ATTN__LOAD(rest);
 }
 
 /* W reals as elements of such a type, rounded. */
@@ -10971,16 +10971,24 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow)(void *p, ATTN__V v, attn_dtype
         ATTN__STORE((ATTN__R *)p, v);
 }
 
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow_part)(void *p, ATTN__V v, attn_dtype dtype, size_t n)
+/* The first n of W reals, fewer than all. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(narrow_rest)(void *p, const ATTN__R *x, attn_dtype dtype, size_t n)
 {
     char part[8 * ATTN__W];
-    if (n == ATTN__W)
+    ATTN__NAME(narrow)(part, ATTN__LOAD(x), dtype);
+    ATTN__MEMCPY(p, part, n * attn__size(dtype));
+}
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow_part)(void *p, ATTN__V v, attn_dtype dtype, size_t n)
+{
+    ATTN__R rest[ATTN__W];
+    if (ATTN__W == 1 || n == ATTN__W)
         ATTN__NAME(narrow)(p, v, dtype);
     else if (dtype == ATTN__REAL)
         ATTN__NAME(store_part)((ATTN__R *)p, v, n);
     else {
-        ATTN__NAME(narrow)(part, v, dtype);
-        ATTN__MEMCPY(p, part, n * attn__size(dtype));
+        ATTN__STORE(rest, v);
+        ATTN__NAME(narrow_rest)(p, rest, dtype, n);
     }
 }
 
@@ -11028,37 +11036,54 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(move_rows)(void *to, attn_dtype to_typ
     default: call(ATTN__REAL); break;                                                                                  \
     }
 
+#if ATTN__W == 1
+/* x[r][c] = in[r * rs + c * cs], element by element: in the other passes too, where a view has strides that no vector
+   is made for, or a type that the pass has no loader for. */
+ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
+                                          ptrdiff_t cs, size_t rows, size_t cols)
+{
+    size_t r, c;
+    for (r = 0; r < rows; r++)
+        for (c = 0; c < cols; c++)
+            ((ATTN__R *)x)[r * ld + c] =
+                (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
+}
+
+/* out[r * rs + c * cs] = alpha x[r][c], rounded: in double, in which the product of two floats is exact. */
+ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x,
+                                           size_t ld, size_t rows, size_t cols, double alpha)
+{
+    size_t r, c;
+    for (r = 0; r < rows; r++)
+        for (c = 0; c < cols; c++)
+            attn__store(attn__at(out, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype,
+                        (double)(ATTN__R)(((const ATTN__R *)x)[r * ld + c] * alpha));
+}
+
+#else
+/* The same by vectors. A view whose columns are contiguous (rs 1) is read, or written, along these, and transposed: of
+   reals as a whole, of other types some rows and columns at a time, through a buffer. All else is left to plain C. */
+#define ATTN__PLAIN(x) ATTN__OF_REAL(attn__##x##_scalar_f32, attn__##x##_scalar_f64)
+
 ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
                                           ptrdiff_t cs, size_t rows, size_t cols);
 
-/* x[r][c] = in[r * rs + c * cs]. A view whose columns are contiguous is read along these, some rows at a time, and
-   transposed. */
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load_view)(void *xv, size_t ld, const void *in, attn_dtype dtype,
-                                                       ptrdiff_t rs, ptrdiff_t cs, size_t rows, size_t cols)
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load_turned)(ATTN__R *x, size_t ld, const void *in, attn_dtype dtype,
+                                                         ptrdiff_t cs, size_t rows, size_t cols)
 {
-    ATTN__R *x = (ATTN__R *)xv;
-    size_t r, c;
-#if ATTN__W > 1
-    if (rs == 1 && dtype == ATTN__REAL) {
+    ATTN__R buffer[ATTN__W * ATTN__HIGH];
+    size_t r, c, high = rows, wide = cols;
+    if (dtype == ATTN__REAL)
         ATTN__NAME(transpose)(x, (ptrdiff_t)ld, (const ATTN__R *)in, cs, rows, cols, 1.0);
-        return;
-    }
-    for (; rs == 1 && ATTN__NAME(widens)(dtype) && rows > 0; rows -= attn__min(rows, ATTN__HIGH)) {
-        ATTN__R buffer[ATTN__W * ATTN__HIGH];
-        size_t high = attn__min(rows, ATTN__HIGH), c0, wide;
-        for (c0 = 0; c0 < cols; c0 += wide) {
-            const void *from = attn__at(in, dtype, (ptrdiff_t)c0 * cs);
-            wide = attn__min(cols - c0, ATTN__W);
-            ATTN__NAME(load)(buffer, ATTN__HIGH, from, dtype, cs, 1, wide, high);
-            ATTN__NAME(transpose)(x + c0, (ptrdiff_t)ld, buffer, ATTN__HIGH, high, wide, 1.0);
+    for (r = 0; dtype != ATTN__REAL && r < rows; r += high) {
+        high = attn__min(rows - r, ATTN__HIGH);
+        for (c = 0; c < cols; c += wide) {
+            wide = attn__min(cols - c, ATTN__W);
+            ATTN__NAME(load)
+            (buffer, ATTN__HIGH, attn__at(in, dtype, (ptrdiff_t)r + (ptrdiff_t)c * cs), dtype, cs, 1, wide, high);
+            ATTN__NAME(transpose)(x + r * ld + c, (ptrdiff_t)ld, buffer, ATTN__HIGH, high, wide, 1.0);
         }
-        x += high * ld;
-        in = attn__at(in, dtype, (ptrdiff_t)high);
     }
-#endif
-    for (r = 0; r < rows; r++)
-        for (c = 0; c < cols; c++)
-            x[r * ld + c] = (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
 }
 
 #define ATTN__LOAD_ROWS(type)                                                                                          \
@@ -11067,8 +11092,10 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load_view)(void *xv, size_t ld, cons
 ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
                                           ptrdiff_t cs, size_t rows, size_t cols)
 {
-    if (cs != 1 || !ATTN__NAME(widens)(dtype))
-        ATTN__NAME(load_view)(x, ld, in, dtype, rs, cs, rows, cols);
+    if (!ATTN__NAME(widens)(dtype) || (cs != 1 && rs != 1))
+        ATTN__PLAIN(load)(x, ld, in, dtype, rs, cs, rows, cols);
+    else if (cs != 1)
+        ATTN__NAME(load_turned)((ATTN__R *)x, ld, in, dtype, cs, rows, cols);
     else if (ATTN__REAL_F64 && dtype == ATTN_F32)
         ATTN__LOAD_ROWS(ATTN_F32);
     else
@@ -11078,41 +11105,25 @@ ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, at
 ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x,
                                            size_t ld, size_t rows, size_t cols, double alpha);
 
-/* out[r * rs + c * cs] = alpha x[r][c], rounded; a view whose columns are contiguous is written along these. */
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_view)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs,
-                                                        const void *xv, size_t ld, size_t rows, size_t cols,
-                                                        double alpha)
+/* Of reals some rows of out at a time, each to its end: caches write that fastest. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_turned)(void *out, attn_dtype dtype, ptrdiff_t cs, const ATTN__R *x,
+                                                          size_t ld, size_t rows, size_t cols, double alpha)
 {
-    const ATTN__R *x = (const ATTN__R *)xv;
-    size_t r, c;
-#if ATTN__W > 1
-    ATTN__R factor = (ATTN__R)alpha;
-    if (rs == 1 && dtype == ATTN__REAL) { /* some rows of out at a time, each to its end: caches write that fastest */
-        for (c = 0; c < cols; c += ATTN__LANES128) {
-            ATTN__R *to = (ATTN__R *)out + (ptrdiff_t)c * cs;
-            ATTN__NAME(transpose)(to, cs, x + c, (ptrdiff_t)ld, attn__min(cols - c, ATTN__LANES128), rows, alpha);
+    const int real = dtype == ATTN__REAL;
+    ATTN__R buffer[ATTN__W * ATTN__HIGH];
+    size_t r, c, high, wide;
+    for (r = 0; r < rows; r += high) {
+        high = real ? rows : attn__min(rows - r, ATTN__HIGH);
+        for (c = 0; c < cols; c += wide) {
+            void *to = attn__at(out, dtype, (ptrdiff_t)r + (ptrdiff_t)c * cs);
+            wide = attn__min(cols - c, real ? ATTN__LANES128 : ATTN__W);
+            ATTN__NAME(transpose)
+            (real ? (ATTN__R *)to : buffer, real ? cs : ATTN__HIGH, x + r * ld + c, (ptrdiff_t)ld, wide, high,
+             real ? alpha : 1.0);
+            if (!real)
+                ATTN__NAME(store)(to, dtype, cs, 1, buffer, ATTN__HIGH, wide, high, alpha);
         }
-        return;
     }
-    for (; rs == 1 && ATTN__NAME(narrows)(dtype) && rows > 0; rows -= attn__min(rows, ATTN__HIGH)) { /* along rows */
-        ATTN__R buffer[ATTN__W * ATTN__HIGH];
-        size_t high = attn__min(rows, ATTN__HIGH), c0, wide;
-        for (c0 = 0; c0 < cols; c0 += wide) {
-            void *to = attn__at(out, dtype, (ptrdiff_t)c0 * cs);
-            wide = attn__min(cols - c0, ATTN__W);
-            ATTN__NAME(transpose)(buffer, ATTN__HIGH, x + c0, (ptrdiff_t)ld, wide, high, 1.0);
-            ATTN__NAME(store)(to, dtype, cs, 1, buffer, ATTN__HIGH, wide, high, alpha);
-        }
-        x += high * ld;
-        out = attn__at(out, dtype, (ptrdiff_t)high);
-    }
-#else
-    const double factor = alpha;
-#endif
-    for (r = 0; r < rows; r++)
-        for (c = 0; c < cols; c++)
-            attn__store(attn__at(out, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype,
-                        (double)(ATTN__R)(x[r * ld + c] * factor));
 }
 
 #define ATTN__STORE_ROWS(type)                                                                                         \
@@ -11121,13 +11132,16 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_view)(void *out, attn_dtype dt
 ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x,
                                            size_t ld, size_t rows, size_t cols, double alpha)
 {
-    if (ATTN__W == 1 || cs != 1 || !ATTN__NAME(narrows)(dtype))
-        ATTN__NAME(store_view)(out, dtype, rs, cs, x, ld, rows, cols, alpha);
+    if (!ATTN__NAME(narrows)(dtype) || (cs != 1 && rs != 1))
+        ATTN__PLAIN(store)(out, dtype, rs, cs, x, ld, rows, cols, (double)(ATTN__R)alpha);
+    else if (cs != 1)
+        ATTN__NAME(store_turned)(out, dtype, cs, (const ATTN__R *)x, ld, rows, cols, alpha);
     else if (ATTN__REAL_F64 && dtype == ATTN_F32)
         ATTN__STORE_ROWS(ATTN_F32);
     else
         ATTN__OF_TYPE(ATTN__OF_REAL(dtype, ATTN_F64), ATTN__STORE_ROWS)
 }
+#endif
 
 #ifndef ATTN_NO_TRAINING
 ATTN__TARGET static void ATTN__NAME(add)(void *out, ptrdiff_t rs, const void *x, size_t ld, size_t rows, size_t cols,
@@ -11265,9 +11279,7 @@ ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size
     for (r = 0; cols > 0 && r < rows; r++) { /* without columns there may be no data */
         const ATTN__R *x = (const ATTN__R *)xv + (ptrdiff_t)r * ld;
         int found = 0;
-        for (c = 0; cols - c >= ATTN__W; c += ATTN__W)
-            found |= ATTN__NAME(any_nonfinite)(ATTN__LOAD(x + c), 1);
-        if (c < cols)
+        for (c = 0; c < cols; c += ATTN__W)
             found |= ATTN__NAME(any_nonfinite)(ATTN__NAME(load_part)(x + c, cols - c), 1);
         if (found)
             return 1;
@@ -11418,7 +11430,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
     }
     for (; i < n; i += ATTN__W) {
         count = attn__min(n - i, ATTN__W);
-        v = ATTN__NAME(first_lanes)(ATTN__NAME(load_elements)(x + i, n - i), m, count);
+        v = ATTN__NAME(first_lanes)(ATTN__NAME(load_part)(x + i, n - i), m, count);
         found |= ATTN__NAME(any_nonfinite)(v, 0);
         top[0] = ATTN__MAX(top[0], v);
     }
@@ -11452,8 +11464,8 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
     }
     for (; i < n; i += ATTN__W) { /* in whole vectors to the end: an element's bits do not depend on its place */
         count = attn__min(n - i, ATTN__W);
-        v = ATTN__NAME(exp)(ATTN__SUB(ATTN__NAME(load_elements)(x + i, n - i), m));
-        ATTN__NAME(store_elements)(e + i, v, n - i, ATTN__W);
+        v = ATTN__NAME(exp)(ATTN__SUB(ATTN__NAME(load_part)(x + i, n - i), m));
+        ATTN__NAME(store_part)(e + i, v, n - i);
         sum = ATTN__ADD(sum, ATTN__NAME(first_lanes)(v, zero, count));
     }
     ATTN__STORE(lanes, sum);
@@ -11724,42 +11736,6 @@ ATTN__TARGET static void ATTN__NAME(bias_rows)(const attn__tile *t, double scale
 }
 #endif
 
-ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *tile, double scale)
-{
-    const attn__tile copy = *tile, *t = &copy; /* which no store into scores changes */
-    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
-    ATTN__V zero = ATTN__SET1((ATTN__R)0), scales = ATTN__SET1((ATTN__R)scale), position = zero, slope = zero;
-    ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
-    ATTN__V lanes = ATTN__LOAD(e.lanes);
-    size_t g, i, at;
-#if ATTN__W > 1
-    if (t->bias_rows) {
-        ATTN__NAME(bias_rows)(t, scale);
-        return;
-    }
-#endif
-    for (g = 0; g < e.groups; g++) {
-        if (t->slope) {
-            position = ATTN__NAME(of_group)(t->position, t->layout, g);
-            slope = ATTN__NAME(of_group)(t->slope, t->layout, g);
-        }
-        for (i = 0, at = g * e.group_step; i < e.vectors; i++, at += e.step) {
-            ATTN__R *s = (ATTN__R *)t->scores + at;
-            ATTN__V v = ATTN__LOAD(s);
-            if (t->bias) {
-                ATTN__V bias = ATTN__LOAD((const ATTN__R *)t->bias + at);
-                v = ATTN__PICK(bias, lowest, hidden, ATTN__FMA(v, scales, bias));
-            } else
-                v = ATTN__MUL(v, scales);
-            if (t->slope) {
-                ATTN__V away = ATTN__SUB(position, ATTN__ADD(ATTN__SET1((ATTN__R)(i * e.elements)), lanes));
-                v = ATTN__FMA(slope, ATTN__MAX(away, ATTN__SUB(zero, away)), v);
-            }
-            ATTN__NAME(store_elements)(s, v, t->keys - i * e.elements, e.elements);
-        }
-    }
-}
-
 /* v where the mask shows a key, `hidden` where not: the vector of group g that begins with key number `key`. With
    queries on lanes, each lane has the same bit of its own word; with keys on lanes, a bit of one word. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick_visible)(const attn__tile *t, size_t g, size_t key, ATTN__V v,
@@ -11780,31 +11756,52 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick_visible)(const attn__tile *t, 
     return ATTN__PICK_BITS(seen, ATTN__ISET(word >> key % wide), v, hidden);
 }
 
-ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *tile)
+/* One walk through the scores does either: it adds what is added to them, or hides keys. */
+ATTN__TARGET static void ATTN__NAME(edit)(const attn__tile *tile, double scale, int hide)
 {
     const attn__tile copy = *tile, *t = &copy; /* which no store into scores changes */
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), scales = ATTN__SET1((ATTN__R)scale), position = zero, slope = zero;
     ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
-    ATTN__V lanes = ATTN__LOAD(e.lanes), first = lanes, end = lanes;
-    size_t g, i, at;
+    ATTN__V lanes = ATTN__LOAD(e.lanes), first = lanes, end = lanes, bias = zero;
+    const int bounds = hide && t->bounds.first, slopes = !hide && t->slope;
+    size_t g, i, at, left;
+#if ATTN__W > 1
+    if (!hide && t->bias_rows) {
+        ATTN__NAME(bias_rows)(t, scale);
+        return;
+    }
+#endif
     for (g = 0; g < e.groups; g++) {
-        if (t->bounds.first) {
+        if (bounds) {
             first = ATTN__NAME(of_group)(t->bounds.first, t->layout, g);
             end = ATTN__NAME(of_group)(t->bounds.end, t->layout, g);
         }
+        if (slopes) {
+            position = ATTN__NAME(of_group)(t->position, t->layout, g);
+            slope = ATTN__NAME(of_group)(t->slope, t->layout, g);
+        }
         for (i = 0, at = g * e.group_step; i < e.vectors; i++, at += e.step) {
             ATTN__R *s = (ATTN__R *)t->scores + at;
-            ATTN__V v = ATTN__LOAD(s);
-            if (t->bounds.first && (i * e.elements < t->bounds.all_first || (i + 1) * e.elements > t->bounds.all_end)) {
-                ATTN__V key = ATTN__ADD(ATTN__SET1((ATTN__R)(i * e.elements)), lanes);
+            ATTN__V v = ATTN__LOAD(s), key = ATTN__ADD(ATTN__SET1((ATTN__R)(i * e.elements)), lanes);
+            if (t->bias)
+                bias = ATTN__LOAD((const ATTN__R *)t->bias + at);
+            if (!hide)
+                v = t->bias ? ATTN__FMA(v, scales, bias) : ATTN__MUL(v, scales);
+            if (bounds && (i * e.elements < t->bounds.all_first || (i + 1) * e.elements > t->bounds.all_end)) {
                 v = ATTN__PICK(key, first, hidden, v);
                 v = ATTN__PICK(key, end, v, hidden);
             }
-            if (t->mask)
+            if (hide && t->mask)
                 v = ATTN__NAME(pick_visible)(t, g, i * e.elements, v, hidden);
             if (t->bias)
-                v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->bias + at), lowest, hidden, v);
-            ATTN__NAME(store_elements)(s, v, t->keys - i * e.elements, e.elements);
+                v = ATTN__PICK(bias, lowest, hidden, v);
+            if (slopes) {
+                ATTN__V away = ATTN__SUB(position, key);
+                v = ATTN__FMA(slope, ATTN__MAX(away, ATTN__SUB(zero, away)), v);
+            }
+            left = t->keys - i * e.elements;
+            ATTN__NAME(store_part)(s, v, left < e.elements ? left : ATTN__W);
         }
     }
 }
@@ -11891,14 +11888,14 @@ ATTN__TARGET static void ATTN__NAME(weights)(const attn__tile *t, void *xv, size
     for (i = 0; i < n; i += ATTN__W) {
         v = nothing;
         if (i + ATTN__W > first && i < end) {
-            v = ATTN__SUB(ATTN__NAME(load_elements)(x + i, n - i), most);
+            v = ATTN__SUB(ATTN__NAME(load_part)(x + i, n - i), most);
             v = ATTN__MUL(ATTN__NAME(exp_scaled)(v, &p), factor);
         }
         if (i < first && i + ATTN__W > first)
             v = ATTN__NAME(first_lanes)(nothing, v, first - i);
         if (i < end && i + ATTN__W > end)
             v = ATTN__NAME(first_lanes)(v, nothing, end - i);
-        ATTN__NAME(store_elements)(x + i, v, n - i, ATTN__W);
+        ATTN__NAME(store_part)(x + i, v, n - i);
     }
 }
 
@@ -12160,17 +12157,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(merge_row_of)(char *x, const char *y, 
                                                         double weight_b, size_t n)
 {
     ATTN__V a = ATTN__SET1(weight), b = ATTN__SET1(weight_b), v, w;
-    size_t i = 0, j, at, size = attn__size(dtype);
-    for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W) {
-        ATTN__EACH (j, 4) {
-            at = (i + j * ATTN__W) * size;
-            v = ATTN__MUL(ATTN__NAME(widen)(x + at, dtype), a);
-            w = ATTN__NAME(widen)(y + at, dtype);
-            ATTN__PIN(v);
-            ATTN__NAME(narrow)(x + at, ATTN__FMA(w, b, v), dtype);
-        }
-    }
-    for (; i < n; i += ATTN__W) {
+    size_t i, j, size = attn__size(dtype);
+    for (i = 0; i < n; i += ATTN__W) {
         j = attn__min(n - i, ATTN__W);
         v = ATTN__NAME(widen_part)(x + i * size, dtype, j);
         w = ATTN__NAME(widen_part)(y + i * size, dtype, j);
@@ -12565,7 +12553,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
     ATTN__DOUBLE_KERNEL(merge_weights), ATTN__DOUBLE_KERNEL(merge_rows),
     ATTN__BASE(nonfinite), ATTN__NAME(nonfinite), ATTN__BASE(load_bits), ATTN__BASE(classify),
     {
-        ATTN__BASE(begin), ATTN__BASE(scale_keys), ATTN__BASE(softcap), ATTN__BASE(bias), ATTN__BASE(hide),
+        ATTN__BASE(begin), ATTN__BASE(scale_keys), ATTN__BASE(softcap), ATTN__BASE(edit),
         ATTN__BASE(softmax), ATTN__BASE(drop), ATTN__BASE(merge), ATTN__BASE(finish), ATTN__BASE(scale),
         ATTN__BASE(weights),
 #ifndef ATTN_NO_TRAINING
