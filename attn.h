@@ -2552,6 +2552,25 @@ typedef struct attn__few {
                     added up so far; of a whole, of ATTN__DOT_MOST queries at most */
 } attn__few;
 
+/* What a kernel of few rows does at a time: some queries of a head, and some of its keys. */
+typedef struct attn__few_run {
+    const attn__few *few;    /* of K or V */
+    size_t first, keys;      /* of its keys */
+    const void *x;           /* the queries, or their weights of these keys: rows of reals, ldx apart */
+    void *out;               /* the scores of these keys, or the sums of values: rows of reals, ld apart */
+    size_t queries, ldx, ld; /* ATTN__DOT_MOST of them at most */
+    ptrdiff_t head, fetch;   /* bytes from where a key's rows are to that of the head, and to what is prefetched, */
+    size_t fetch_bytes;      /* which is so long */
+    void *lanes;             /* dot: of each query dot_keys vectors, one for each key */
+} attn__few_run;
+
+/* The row of key number i of the run. */
+ATTN__INLINE const char *attn__key_of(const attn__few_run *run, size_t i)
+{
+    const attn__few *few = run->few;
+    return few->at ? few->at[run->first + i] : few->row + (ptrdiff_t)(run->first + i) * few->step;
+}
+
 /* -- tuning --
 
    Numbers that speed depends on; bits depend on some of them, too, which are listed under "What keeps bits equal".
@@ -2868,13 +2887,13 @@ typedef struct attn__kernels {
     void (*gemm)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
                  size_t depth, int part, const void *factor, const attn__rows *next);
 
-    /* scores[r][j] = q[r] . k[j], for few rows of q: of `dims` reals (or BF16, in a pass with pairs), and zeros up to
-       whole vectors. The terms of a product lie on lanes. Up to a multiple of dot_keys, scores of 0 follow */
-    void (*dot)(void *scores, size_t ld, const void *q, size_t ldq, const attn__few *k);
+    /* out[r][j] = x[r] . k[j], for few rows of x: of `dims` reals (or BF16, in a pass with pairs), and zeros up to whole
+       vectors. The terms of a product lie on lanes. Up to a multiple of dot_keys, scores of 0 follow. By attn__run_few,
+       as weigh is */
+    void (*dot)(const attn__few_run *run);
 
-    /* out[r] += sum over j of weights[r][j] v[j], in chains of FEW_CHAIN keys; v begins with a chain. Dims on lanes, in
-       whole vectors */
-    void (*weigh)(void *out, size_t ld, const void *weights, size_t ldw, const attn__few *v);
+    /* out[r] += sum over j of x[r][j] v[j], over the keys of a chain. Dims on lanes, in whole vectors */
+    void (*weigh)(const attn__few_run *run);
 
     /* rows x cols reals, whole vectors, become a panel of terms where they lie */
     void (*to_terms)(void *x, size_t rows, size_t cols);
@@ -2907,6 +2926,33 @@ typedef struct attn__kernels {
 
     attn__block_kernels block;
 } attn__kernels;
+
+/* Few rows of x by all keys: out = x K^T; or with `values` out += x V, in chains of FEW_CHAIN keys, of which the first
+   key begins one. The queries of all heads share the read of some keys. Of what is prefetched each run takes its share,
+   so that memory has something to do while any of them computes. */
+static void attn__run_few(const attn__kernels *kern, void *out, size_t ld, const void *x, size_t ldx,
+                          const attn__few *few, int values)
+{
+    const size_t step = values ? ATTN__FEW_CHAIN : kern->dot_keys, size = kern->size;
+    size_t head, r, n;
+    attn__few_run run = {few, 0, 0, x, out, 0, ldx, ld, 0, 0, 0, few->lanes};
+    for (; run.first < few->keys; run.first += step)
+        for (head = r = 0; head < few->heads; head++)
+            for (n = 0; n < few->queries; n += run.queries, r += run.queries) {
+                run.keys = attn__min(few->keys - run.first, step);
+                run.queries = attn__min(few->queries - n, ATTN__DOT_MOST);
+                run.x = (const char *)x + (r * ldx + (values ? run.first : 0)) * size;
+                run.out = (char *)out + (r * ld + (values ? 0 : run.first)) * size;
+                run.head = (ptrdiff_t)head * few->apart;
+                if (few->next) {
+                    run.fetch = (ptrdiff_t)head * few->next_apart + (ptrdiff_t)(n * few->next_bytes / few->queries);
+                    run.fetch_bytes = run.queries * few->next_bytes / few->queries;
+                }
+                if (few->part)
+                    run.lanes = (char *)few->lanes + r * step * kern->lanes * size;
+                (values ? kern->weigh : kern->dot)(&run);
+            }
+}
 
 #if defined(ATTN__X86)
 
@@ -3807,7 +3853,7 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_block *few,
         w.at = few->apart > 0 ? at + i : NULL;
         w.lanes = few->lanes + (w.part ? i * (g->mc + 1) * kern->lanes * kern->size : 0);
         w.added = g->bias.data ? (char *)added + i * kern->size : NULL;
-        kern->dot(few->sums + i * kern->size, g->nc, a, few->lda, &w);
+        attn__run_few(kern, few->sums + i * kern->size, g->nc, a, few->lda, &w, 0);
         w.row += (ptrdiff_t)cols * w.step;
     }
 }
@@ -5786,11 +5832,12 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
                 attn__copy_few(block, &part, g, t);
             found |= clean && attn__clear_nonfinite(kern, block->shared->copied_rows, n * t->dim, kern->real);
             if (values)
-                kern->weigh(attn__real_at(plan, state->out, row * state->layout.query), state->layout.query,
-                            attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, now);
+                attn__run_few(kern, attn__real_at(plan, state->out, row * state->layout.query), state->layout.query,
+                              attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, now,
+                              1);
             else
-                kern->dot(attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query,
-                          attn__real_at(plan, block->queries, row * room), room, now);
+                attn__run_few(kern, attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query,
+                              attn__real_at(plan, block->queries, row * room), room, now, 0);
         }
     }
     return found;
@@ -12202,11 +12249,11 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 /* Queries of a head that a loop multiplies together; that of 4 also takes three, the last one twice. */
 #define ATTN__FEW_QUERIES (ATTN__ROWS > 4 ? 4 : 2)
 
-/* Keys whose scores become vectors together, at least as many as a loop multiplies by one query; and queries: each loop
-   of keys is that of all of them, one after the other, so that memory does not wait for long. */
 #define ATTN__HIGH (ATTN__W * sizeof(ATTN__R) > 32 ? ATTN__BUFFER / 2 : ATTN__BUFFER) /* rows of what is transposed */
+
+/* Keys whose scores become vectors together, at least as many as a loop multiplies by one query. Each loop of keys is
+   that of all queries of a run, one after the other, so that memory does not wait for long. */
 #define ATTN__DOT_KEYS (ATTN__W > 8 ? ATTN__W : 8)
-#define ATTN__DOT_QUERIES (2 * ATTN__FEW_QUERIES) /* up to ATTN__DOT_MOST */
 
 /* Narrow elements are widened as they are loaded; in a pass that is to be small, or has no vectors, before that. */
 #define ATTN__SMALL (ATTN__W == 1 || ATTN__PASS == ATTN__PASS_VECTOR128)
@@ -12249,47 +12296,10 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_lanes)(const ATTN__V *v)
 #endif
 }
 
-/* Some queries, and keys of one head: of a block of them, or of a chain. x: the queries, or their weights. */
-typedef struct ATTN__NAME(few_run) {
-    const attn__few *few; /* of K or V */
-    size_t first, keys;   /* of its keys */
-    const ATTN__R *x;
-    size_t queries, ldx, ld;
-    ptrdiff_t head, fetch_from; /* from where a key's rows are to that of the head, and to what is prefetched */
-    size_t fetch_bytes;
-    ATTN__V *sums; /* dot: of each query DOT_KEYS, one for each key */
-    ATTN__R *out;
-} ATTN__NAME(few_run);
-
 /* Row r of x; where a loop has more queries than the run, the last one again. */
-ATTN__INLINE const ATTN__R *ATTN__NAME(row_of)(const ATTN__NAME(few_run) * run, size_t r)
+ATTN__INLINE const ATTN__R *ATTN__NAME(row_of)(const attn__few_run *run, size_t r)
 {
-    return run->x + attn__min(r, run->queries - 1) * run->ldx;
-}
-
-/* The row of key number i of the run. */
-ATTN__INLINE const char *ATTN__NAME(key_of)(const ATTN__NAME(few_run) * run, size_t i)
-{
-    const attn__few *few = run->few;
-    return few->at ? few->at[run->first + i] : few->row + (ptrdiff_t)(run->first + i) * few->step;
-}
-
-/* Makes it the run of up to so many keys from number k on, and of so many of a head's queries from number `from` on. Of
-   what is prefetched these take their share, so that memory has something to do while any compute. */
-ATTN__INLINE void ATTN__NAME(begin_run)(ATTN__NAME(few_run) * run, const attn__few *few, size_t k, size_t keys,
-                                        size_t head, size_t from, size_t queries)
-{
-    run->few = few;
-    run->first = k;
-    run->keys = attn__min(few->keys - k, keys);
-    run->queries = queries;
-    run->head = (ptrdiff_t)head * few->apart;
-    run->fetch_from = 0;
-    run->fetch_bytes = 0;
-    if (!few->next)
-        return;
-    run->fetch_from = (ptrdiff_t)head * few->next_apart + (ptrdiff_t)(from * few->next_bytes / few->queries);
-    run->fetch_bytes = queries * few->next_bytes / few->queries;
+    return (const ATTN__R *)run->x + attn__min(r, run->queries - 1) * run->ldx;
 }
 
 /* sum += the products of `queries` queries and `keys` keys: of `vectors` vectors of terms of each, from number d on. */
@@ -12311,16 +12321,16 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R
     }
 }
 
-/* sums += those products, of most terms; returns how many. Each sum is a chain of additions: so many hide how long one
+/* sums += those products, of all whole vectors of terms. Each sum is a chain of additions: so many hide how long one
    takes. By one query, some vectors of a key are read at a time. */
-ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_block)(const ATTN__NAME(few_run) * run, size_t first, ATTN__V *sums,
-                                                       const char *const *p, attn_dtype dtype, const int queries,
-                                                       const int keys)
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_block)(const attn__few_run *run, size_t first, size_t key,
+                                                     const char *const *p, attn_dtype dtype, const int queries,
+                                                     const int keys)
 {
     const int vectors = queries > 1 ? 1 : 4;
     const size_t size = attn__size(dtype), dims = run->few->dims, step = (size_t)vectors * ATTN__TERMS;
     const ptrdiff_t ahead = run->few->ahead;
-    ATTN__V sum[16];
+    ATTN__V sum[16], *sums = (ATTN__V *)run->lanes + first * ATTN__DOT_KEYS + key;
     const ATTN__R *q[ATTN__FEW_QUERIES];
     size_t d, i, n;
     int r;
@@ -12338,122 +12348,99 @@ ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_block)(const ATTN__NAME(few_run)
                 ATTN__PREFETCH(p[i] + d * size + n + ahead, 3);
         ATTN__NAME(dot_terms)(sum, q, p, d, dtype, queries, keys, vectors);
     }
-    for (; vectors > 1 && keys == 4 && dims - d >= ATTN__TERMS; d += ATTN__TERMS)
+    for (; vectors > 1 && dims - d >= ATTN__TERMS; d += ATTN__TERMS)
         ATTN__NAME(dot_terms)(sum, q, p, d, dtype, queries, keys, 1);
     ATTN__EACH (r, queries * keys)
         sums[r / keys * ATTN__DOT_KEYS + r % keys] = sum[r];
-    return d;
 }
 
-/* sums += the products of the other terms, from number d on. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_rest_of)(const ATTN__NAME(few_run) * run, size_t d, attn_dtype dtype)
+/* The same of queries from number r on and keys from number i on, as many as a loop has: each has the registers for
+   itself. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const attn__few_run *run, size_t r, size_t i,
+                                                       const char *const *p, attn_dtype dtype, size_t keys)
 {
-    const size_t dims = run->few->dims;
-    size_t i, r, n;
-    for (; d < dims; d += n) {
-        n = attn__min(dims - d, ATTN__TERMS);
-        for (i = 0; i < run->keys; i++) {
-            ATTN__V k = ATTN__NAME(terms)(ATTN__NAME(key_of)(run, i) + run->head + d * attn__size(dtype), dtype, n);
-            for (r = 0; r < run->queries; r++) {
-                ATTN__V *sum = run->sums + r * ATTN__DOT_KEYS + i;
-                *sum = ATTN__DOT(k, ATTN__LOAD(run->x + r * run->ldx + d / (ATTN__TERMS / ATTN__W)), *sum);
-            }
+    if (ATTN__FEW_QUERIES > 2 && run->queries - r > 2)
+        ATTN__NAME(dot_block)(run, r, i, p, dtype, ATTN__FEW_QUERIES, 4);
+    else if (run->queries - r > 1)
+        ATTN__NAME(dot_block)(run, r, i, p, dtype, 2, 4);
+    else if (!ATTN__SMALL && keys > 4)
+        ATTN__NAME(dot_block)(run, r, i, p, dtype, 1, 8);
+    else
+        ATTN__NAME(dot_block)(run, r, i, p, dtype, 1, 4);
+}
+
+#define ATTN__FEW_TYPE (ATTN__PAIRS ? ATTN_BF16 : ATTN__NARROW ? run->few->dtype : ATTN__REAL)
+#define ATTN__DOT_KEYS_OF(dtype) ATTN__NAME(dot_keys_of)(run, r, i, p, dtype, keys)
+
+/* The vectors of products of the run's keys: first of whole vectors of terms, then of the terms that are left. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const attn__few_run *run)
+{
+    const size_t n = run->keys, dims = run->few->dims, row_bytes = dims * attn__size(run->few->dtype);
+    const size_t keys = ATTN__SMALL || run->queries > 1 || row_bytes < ATTN__LONG_ROW ? 4 : 8;
+    const size_t left = dims % ATTN__TERMS, d = dims - left;
+    const ptrdiff_t step = run->few->at ? 0 : run->few->step;
+    const char *p[8], *row = attn__key_of(run, 0) + run->head;
+    size_t i, j, r;
+    for (i = 0; i < n; i += keys) {
+        for (j = 0; j < keys; j++, row += step)
+            p[j] = step ? row : attn__key_of(run, attn__min(i + j, n - 1)) + run->head;
+        for (j = n - i; j < keys; j++)
+            p[j] = p[n - i - 1]; /* the last one again */
+        for (j = i; run->few->next && j < n && j < i + keys; j++)
+            attn__prefetch_row(run->few->next[run->first + j] + run->fetch, run->fetch_bytes);
+        for (r = 0; r < run->queries; r += ATTN__FEW_QUERIES)
+            ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__DOT_KEYS_OF)
+    }
+    for (i = 0; left > 0 && i < n; i++) {
+        const char *rest = attn__key_of(run, i) + run->head + d * attn__size(ATTN__FEW_TYPE);
+        ATTN__V k = ATTN__NAME(terms)(rest, ATTN__FEW_TYPE, left), *sum = (ATTN__V *)run->lanes + i;
+        for (r = 0; r < run->queries; r++, sum += ATTN__DOT_KEYS)
+            *sum = ATTN__DOT(k, ATTN__LOAD(ATTN__NAME(row_of)(run, r) + d / (ATTN__TERMS / ATTN__W)), *sum);
+    }
+}
+
+/* And their sums, unless other terms will follow. */
+ATTN__TARGET static void ATTN__NAME(dot)(const attn__few_run *run)
+{
+    const ATTN__R *added = (const ATTN__R *)run->few->added;
+    size_t r, i;
+    ATTN__NAME(dot_keys)(run);
+    for (r = 0; r < run->queries && !(run->few->part & ATTN__UNFINISHED); r++) {
+        ATTN__V *sum = (ATTN__V *)run->lanes + r * ATTN__DOT_KEYS, score;
+        for (i = run->keys; i < ATTN__DOT_KEYS; i++)
+            sum[i] = ATTN__SET1((ATTN__R)0);
+        for (i = 0; i < ATTN__DOT_KEYS; i += ATTN__W) {
+            score = ATTN__NAME(add_lanes)(sum + i);
+            if (added)
+                score = ATTN__ADD(score, ATTN__LOAD(added + run->first + i));
+            ATTN__STORE((ATTN__R *)run->out + r * run->ld + i, score);
         }
     }
 }
 
-/* The same of queries from number r on, as many as a loop has: each has the registers for itself. */
-ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run) * run, size_t r, ATTN__V *sums,
-                                                         const char *const *p, attn_dtype dtype, size_t keys)
-{
-    if (ATTN__FEW_QUERIES > 2 && run->queries - r > 2)
-        return ATTN__NAME(dot_block)(run, r, sums, p, dtype, ATTN__FEW_QUERIES, 4);
-    if (run->queries - r > 1)
-        return ATTN__NAME(dot_block)(run, r, sums, p, dtype, 2, 4);
-    if (!ATTN__SMALL && keys > 4)
-        return ATTN__NAME(dot_block)(run, r, sums, p, dtype, 1, 8);
-    return ATTN__NAME(dot_block)(run, r, sums, p, dtype, 1, 4);
-}
-
-#define ATTN__FEW_TYPE (ATTN__PAIRS ? ATTN_BF16 : ATTN__NARROW ? run->few->dtype : ATTN__REAL)
-#define ATTN__DOT_KEYS_OF(dtype) d = ATTN__NAME(dot_keys_of)(run, r, run->sums + r * ATTN__DOT_KEYS + i, p, dtype, keys)
-#define ATTN__DOT_REST_OF(dtype) ATTN__NAME(dot_rest_of)(run, d, dtype)
-
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) * run)
-{
-    const size_t n = run->keys, row_bytes = run->few->dims * attn__size(run->few->dtype);
-    const size_t keys = ATTN__SMALL || run->queries > 1 || row_bytes < ATTN__LONG_ROW ? 4 : 8;
-    const ptrdiff_t step = run->few->at ? 0 : run->few->step;
-    const char *p[8], *row = ATTN__NAME(key_of)(run, 0) + run->head;
-    size_t i, j, r, d = 0;
-    for (i = 0; i < n; i += keys) {
-        for (j = 0; j < keys; j++, row += step)
-            p[j] = step ? row : ATTN__NAME(key_of)(run, attn__min(i + j, n - 1)) + run->head;
-        for (j = n - i; j < keys; j++)
-            p[j] = p[n - i - 1]; /* the last one again */
-        for (j = i; run->few->next && j < n && j < i + keys; j++)
-            attn__prefetch_row(run->few->next[run->first + j] + run->fetch_from, run->fetch_bytes);
-        for (r = 0; r < run->queries; r += ATTN__FEW_QUERIES)
-            ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__DOT_KEYS_OF)
-    }
-    if (d < run->few->dims)
-        ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__DOT_REST_OF)
-}
-
-ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *qv, size_t ldq, const attn__few *k)
-{
-    ATTN__V score;
-    const ATTN__R *added = (const ATTN__R *)k->added;
-    ATTN__R *scores = (ATTN__R *)scoresv;
-    size_t j, head, r, i, n, v;
-    ATTN__NAME(few_run) run;
-    run.ldx = ldq;
-    for (j = 0; j < k->keys; j += ATTN__DOT_KEYS)
-        for (head = r = 0; head < k->heads; head++)
-            for (n = 0; n < k->queries; n += run.queries, r += run.queries) {
-                v = attn__min(k->queries - n, ATTN__DOT_QUERIES);
-                ATTN__NAME(begin_run)(&run, k, j, ATTN__DOT_KEYS, head, n, v);
-                run.x = (const ATTN__R *)qv + r * ldq;
-                run.sums = (ATTN__V *)k->lanes + (k->part ? r : 0) * ATTN__DOT_KEYS;
-                ATTN__NAME(dot_keys)(&run);
-                if (k->part & ATTN__UNFINISHED)
-                    continue;
-                for (i = 0; i < run.queries; i++) {
-                    ATTN__V *sum = run.sums + i * ATTN__DOT_KEYS;
-                    for (v = run.keys; v < ATTN__DOT_KEYS; v++)
-                        sum[v] = ATTN__SET1((ATTN__R)0);
-                    for (v = 0; v < ATTN__DOT_KEYS; v += ATTN__W) {
-                        score = ATTN__NAME(add_lanes)(sum + v);
-                        if (added)
-                            score = ATTN__ADD(score, ATTN__LOAD(added + j + v));
-                        ATTN__STORE(scores + (r + i) * ld + j + v, score);
-                    }
-                }
-            }
-}
-
 #if !ATTN__PAIRS
-/* out += weights V, so many queries by so many vectors of n dims, from byte `from` of a row on. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run) * run, ATTN__R *out, ptrdiff_t from,
-                                                       size_t n, attn_dtype dtype, const int queries, const int vectors)
+/* out += weights V: of so many queries from number `first` on, so many vectors of n dims from number d on. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const attn__few_run *run, size_t first, size_t d, size_t n,
+                                                       attn_dtype dtype, const int queries, const int vectors)
 {
     const int bytes = ATTN__W * (int)attn__size(dtype);
-    const ptrdiff_t step = run->few->step;
+    const ptrdiff_t step = run->few->step, from = run->head + (ptrdiff_t)(d * attn__size(dtype));
     const char *const *at = run->few->at ? run->few->at + run->first : NULL;
     const char *row = run->few->row + (ptrdiff_t)run->first * step + from;
+    const char *const *next = run->few->next && first == 0 && d == 0 ? run->few->next + run->first : NULL;
     ATTN__V sum[ATTN__FEW_QUERIES][8], x[8], weight;
     const ATTN__R *w[ATTN__FEW_QUERIES];
     size_t k;
     int r, v;
     ATTN__EACH (r, queries) {
-        w[r] = ATTN__NAME(row_of)(run, (size_t)r);
+        w[r] = ATTN__NAME(row_of)(run, first + (size_t)r);
         ATTN__EACH (v, vectors)
             sum[r][v] = ATTN__SET1((ATTN__R)0);
     }
     for (k = 0; k < run->keys; k++, row += step) {
         const char *p = at ? at[k] + from : row;
-        if (run->few->next && from == run->head)
-            attn__prefetch_row(run->few->next[run->first + k] + run->fetch_from, run->fetch_bytes);
+        if (next)
+            attn__prefetch_row(next[k] + run->fetch, run->fetch_bytes);
         ATTN__EACH (v, vectors)
             x[v] = ATTN__NAME(terms)(p + v * bytes, dtype, n);
         ATTN__EACH (r, queries) {
@@ -12462,63 +12449,45 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
                 sum[r][v] = ATTN__FMA(x[v], weight, sum[r][v]);
         }
     }
-    ATTN__UNROLL
-    for (r = 0; r < queries; r++, out += run->ld) {
-        if ((size_t)r < run->queries) {
+    ATTN__EACH (r, queries)
+        if (first + (size_t)r < run->queries) {
+            ATTN__R *out = (ATTN__R *)run->out + (first + (size_t)r) * run->ld + d;
             ATTN__EACH (v, vectors)
                 ATTN__STORE(out + v * ATTN__W, ATTN__ADD(ATTN__LOAD(out + v * ATTN__W), sum[r][v]));
         }
-    }
 }
 
-/* All dims of so many queries. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const ATTN__NAME(few_run) * run, attn_dtype dtype,
+/* All dims of so many queries: 8 or 4 vectors at a time, as many as have registers for their sums, then those that are
+   left; by two only where the usual numbers of dims are not multiples of 4 vectors. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const attn__few_run *run, size_t first, attn_dtype dtype,
                                                          const int queries)
 {
-    const size_t most = queries == 1 ? 8 : 4; /* vectors, whose sums have registers */
-    size_t d, wide, left;
-    for (d = 0; d < run->few->dims; d += wide * ATTN__W) {
-        const ptrdiff_t from = run->head + (ptrdiff_t)(d * attn__size(dtype));
-        left = (run->few->dims - d) / ATTN__W;
-        wide = left >= most ? most : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-        if (wide == most)
-            ATTN__NAME(weigh_block)(run, run->out + d, from, ATTN__W, dtype, queries, (int)most);
-        else if (wide == 4 && most > 4)
-            ATTN__NAME(weigh_block)(run, run->out + d, from, ATTN__W, dtype, queries, 4);
-        else if (wide == 2)
-            ATTN__NAME(weigh_block)(run, run->out + d, from, ATTN__W, dtype, queries, 2);
-        else
-            ATTN__NAME(weigh_block)(run, run->out + d, from, attn__min(run->few->dims - d, ATTN__W), dtype, queries, 1);
-    }
+    const size_t dims = run->few->dims;
+    size_t d = 0;
+    for (; queries == 1 && dims - d >= 8 * ATTN__W; d += 8 * ATTN__W)
+        ATTN__NAME(weigh_block)(run, first, d, ATTN__W, dtype, queries, 8);
+    for (; dims - d >= 4 * ATTN__W; d += 4 * ATTN__W)
+        ATTN__NAME(weigh_block)(run, first, d, ATTN__W, dtype, queries, 4);
+    for (; ATTN__W > 8 && dims - d >= 2 * ATTN__W; d += 2 * ATTN__W)
+        ATTN__NAME(weigh_block)(run, first, d, ATTN__W, dtype, queries, 2);
+    for (; d < dims; d += ATTN__W)
+        ATTN__NAME(weigh_block)(run, first, d, attn__min(dims - d, ATTN__W), dtype, queries, 1);
 }
 
 /* A loop for FEW_QUERIES or for one. */
 #define ATTN__WEIGH_OF(dtype)                                                                                          \
-    if (run->queries > 1)                                                                                              \
-        ATTN__NAME(weigh_keys_of)(run, dtype, ATTN__FEW_QUERIES);                                                      \
+    if (run->queries - r > ATTN__FEW_QUERIES / 2)                                                                      \
+        ATTN__NAME(weigh_keys_of)(run, r, dtype, ATTN__FEW_QUERIES);                                                   \
     else                                                                                                               \
-        ATTN__NAME(weigh_keys_of)(run, dtype, 1)
+        ATTN__NAME(weigh_keys_of)(run, r, dtype, 1)
 
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(weigh_keys)(const ATTN__NAME(few_run) *
-                                                        run){ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__WEIGH_OF)}
-
-ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *weights, size_t ldw, const attn__few *v)
+ATTN__TARGET static void ATTN__NAME(weigh)(const attn__few_run *run)
 {
-    size_t k, head, r, n, left;
-    ATTN__NAME(few_run) run;
-    run.ld = ld;
-    run.ldx = ldw;
-    for (k = 0; k < v->keys; k += ATTN__FEW_CHAIN)
-        for (head = r = 0; head < v->heads; head++)
-            for (n = 0; n < v->queries; n += run.queries, r += run.queries) {
-                left = v->queries - n;
-                ATTN__NAME(begin_run)
-                (&run, v, k, ATTN__FEW_CHAIN, head, n,
-                 left > ATTN__FEW_QUERIES / 2 ? attn__min(left, ATTN__FEW_QUERIES) : 1);
-                run.out = (ATTN__R *)outv + r * ld;
-                run.x = (const ATTN__R *)weights + r * ldw + k;
-                ATTN__NAME(weigh_keys)(&run);
-            }
+    size_t r, n;
+    for (r = 0; r < run->queries; r += n) {
+        n = run->queries - r > ATTN__FEW_QUERIES / 2 ? ATTN__FEW_QUERIES : 1;
+        ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__WEIGH_OF)
+    }
 }
 #endif
 
