@@ -10168,6 +10168,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #else
 #define ATTN__OF_TERMS(pairs, reals) reals
 #endif
+#define ATTN__PLAIN(x) ATTN__OF_REAL(attn__##x##_scalar_f32, attn__##x##_scalar_f64)
 #define ATTN__BASE(x) ATTN__OF_TERMS(attn__##x##_avx512_f32, ATTN__NAME(x))
 
 #define ATTN__AVX512 (ATTN__PASS == ATTN__PASS_AVX512 || ATTN__PASS == ATTN__PASS_AVX512BF16)
@@ -10718,11 +10719,8 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fraction)(ATTN__V x, ATTN__V unit, 
    is 0. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_parts)(ATTN__V x, ATTN__V *n, ATTN__V *f)
 {
-#if ATTN__REAL_F64
-    const double least = -746.0, log2e = ATTN__LOG2E, log2e_rest = ATTN__LOG2E_REST;
-#else
-    const float least = -104.0f, log2e = 1.442695f, log2e_rest = 1.925963e-8f;
-#endif
+    const ATTN__R least = ATTN__OF_REAL(-104.0f, -746.0), log2e = ATTN__OF_REAL(1.442695f, ATTN__LOG2E);
+    const ATTN__R log2e_rest = ATTN__OF_REAL(1.925963e-8f, ATTN__LOG2E_REST);
     x = ATTN__MAX(x, ATTN__SET1(least));
     *n = ATTN__ROUND(ATTN__MUL(x, ATTN__SET1(log2e)));
     *f = ATTN__NAME(fraction)(x, ATTN__SET1(log2e), ATTN__SET1(log2e_rest), *n);
@@ -10783,20 +10781,18 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_part)(const ATTN__R *p, size_t
 {
     if (n >= ATTN__W)
         return ATTN__LOAD(p);
-    else {
 #if ATTN__AVX512
-        return ATTN__X(maskz_loadu)(ATTN__MASK(n), p);
+    return ATTN__X(maskz_loadu)(ATTN__MASK(n), p);
 #elif ATTN__PASS == ATTN__PASS_AVX2
-        return ATTN__X(maskload)(p, ATTN__MASK(n));
+    return ATTN__X(maskload)(p, ATTN__MASK(n));
 #else
-        ATTN__R lanes[ATTN__W];
-        size_t i;
-        ATTN__MEMSET(lanes, 0, sizeof lanes);
-        for (i = 0; i < n; i++)
-            ATTN__MEMCPY(lanes + i, p + i, sizeof *p); /* as bytes: infinities pass -ffast-math */
-        return ATTN__LOAD(lanes);
+    ATTN__R lanes[ATTN__W];
+    size_t i;
+    ATTN__MEMSET(lanes, 0, sizeof lanes);
+    for (i = 0; i < n; i++)
+        ATTN__MEMCPY(lanes + i, p + i, sizeof *p); /* as bytes: infinities pass -ffast-math */
+    return ATTN__LOAD(lanes);
 #endif
-    }
 }
 
 /* Stores as many; what follows them may belong to another row. */
@@ -11042,13 +11038,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow_part)(void *p, ATTN__V v, attn_
 /* What becomes of numbers that are moved: nothing; times alpha; and added to what is there. */
 enum { ATTN__NAME(as_is), ATTN__NAME(scaled), ATTN__NAME(added) };
 
-/* W numbers, or the first n of them, from a type that the pass widens to one that it narrows to; of what is
-   added a whole vector is read. */
+/* W numbers, or the first n of them, from a type that the pass widens to one that it narrows to. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(move)(void *to, attn_dtype to_type, const void *from, attn_dtype from_type,
                                                 size_t n, ATTN__V alpha, const int how)
 {
-    ATTN__V v =
-        how == ATTN__NAME(added) ? ATTN__NAME(widen)(from, from_type) : ATTN__NAME(widen_part)(from, from_type, n);
+    ATTN__V v = ATTN__NAME(widen_part)(from, from_type, n);
     if (how == ATTN__NAME(scaled))
         v = ATTN__MUL(v, alpha);
     if (how == ATTN__NAME(added))
@@ -11086,8 +11080,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(move_rows)(void *to, attn_dtype to_typ
 #if ATTN__W == 1
 /* x[r][c] = in[r * rs + c * cs], element by element: in the other passes too, where a view has strides that no vector
    is made for, or a type that the pass has no loader for. */
-ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
-                                          ptrdiff_t cs, size_t rows, size_t cols)
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
+                                                  ptrdiff_t cs, size_t rows, size_t cols)
 {
     size_t r, c;
     for (r = 0; r < rows; r++)
@@ -11097,8 +11091,8 @@ ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, at
 }
 
 /* out[r * rs + c * cs] = alpha x[r][c], rounded: in double, in which the product of two floats is exact. */
-ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x,
-                                           size_t ld, size_t rows, size_t cols, double alpha)
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs,
+                                                   const void *x, size_t ld, size_t rows, size_t cols, double alpha)
 {
     size_t r, c;
     for (r = 0; r < rows; r++)
@@ -11108,31 +11102,10 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 }
 
 #else
-/* The same by vectors. A view whose columns are contiguous (rs 1) is read, or written, along these, and transposed: of
-   reals as a whole, of other types some rows and columns at a time, through a buffer. All else is left to plain C. */
-#define ATTN__PLAIN(x) ATTN__OF_REAL(attn__##x##_scalar_f32, attn__##x##_scalar_f64)
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *view, attn_dtype dtype, ptrdiff_t cs,
+                                                  size_t rows, size_t cols, double alpha, int storing);
 
-ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
-                                          ptrdiff_t cs, size_t rows, size_t cols);
-
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load_turned)(ATTN__R *x, size_t ld, const void *in, attn_dtype dtype,
-                                                         ptrdiff_t cs, size_t rows, size_t cols)
-{
-    ATTN__R buffer[ATTN__W * ATTN__HIGH];
-    size_t r, c, high = rows, wide = cols;
-    if (dtype == ATTN__REAL)
-        ATTN__NAME(transpose)(x, (ptrdiff_t)ld, (const ATTN__R *)in, cs, rows, cols, 1.0);
-    for (r = 0; dtype != ATTN__REAL && r < rows; r += high) {
-        high = attn__min(rows - r, ATTN__HIGH);
-        for (c = 0; c < cols; c += wide) {
-            wide = attn__min(cols - c, ATTN__W);
-            ATTN__NAME(load)
-            (buffer, ATTN__HIGH, attn__at(in, dtype, (ptrdiff_t)r + (ptrdiff_t)c * cs), dtype, cs, 1, wide, high);
-            ATTN__NAME(transpose)(x + r * ld + c, (ptrdiff_t)ld, buffer, ATTN__HIGH, high, wide, 1.0);
-        }
-    }
-}
-
+/* The same by vectors. All but two kinds of views are left to plain C: rows that are contiguous, and columns that are. */
 #define ATTN__LOAD_ROWS(type)                                                                                          \
     ATTN__NAME(move_rows)(x, ATTN__REAL, (ptrdiff_t)ld, in, type, rs, rows, cols, 1.0, ATTN__NAME(as_is))
 
@@ -11142,35 +11115,11 @@ ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, at
     if (!ATTN__NAME(widens)(dtype) || (cs != 1 && rs != 1))
         ATTN__PLAIN(load)(x, ld, in, dtype, rs, cs, rows, cols);
     else if (cs != 1)
-        ATTN__NAME(load_turned)((ATTN__R *)x, ld, in, dtype, cs, rows, cols);
+        ATTN__NAME(turn)((ATTN__R *)x, ld, (void *)in, dtype, cs, rows, cols, 1.0, 0); /* which it reads alone */
     else if (ATTN__REAL_F64 && dtype == ATTN_F32)
         ATTN__LOAD_ROWS(ATTN_F32);
     else
         ATTN__OF_TYPE(ATTN__OF_REAL(dtype, ATTN_F64), ATTN__LOAD_ROWS)
-}
-
-ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x,
-                                           size_t ld, size_t rows, size_t cols, double alpha);
-
-/* Of reals some rows of out at a time, each to its end: caches write that fastest. */
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_turned)(void *out, attn_dtype dtype, ptrdiff_t cs, const ATTN__R *x,
-                                                          size_t ld, size_t rows, size_t cols, double alpha)
-{
-    const int real = dtype == ATTN__REAL;
-    ATTN__R buffer[ATTN__W * ATTN__HIGH];
-    size_t r, c, high, wide;
-    for (r = 0; r < rows; r += high) {
-        high = real ? rows : attn__min(rows - r, ATTN__HIGH);
-        for (c = 0; c < cols; c += wide) {
-            void *to = attn__at(out, dtype, (ptrdiff_t)r + (ptrdiff_t)c * cs);
-            wide = attn__min(cols - c, real ? ATTN__LANES128 : ATTN__W);
-            ATTN__NAME(transpose)
-            (real ? (ATTN__R *)to : buffer, real ? cs : ATTN__HIGH, x + r * ld + c, (ptrdiff_t)ld, wide, high,
-             real ? alpha : 1.0);
-            if (!real)
-                ATTN__NAME(store)(to, dtype, cs, 1, buffer, ATTN__HIGH, wide, high, alpha);
-        }
-    }
 }
 
 #define ATTN__STORE_ROWS(type)                                                                                         \
@@ -11182,11 +11131,40 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
     if (!ATTN__NAME(narrows)(dtype) || (cs != 1 && rs != 1))
         ATTN__PLAIN(store)(out, dtype, rs, cs, x, ld, rows, cols, (double)(ATTN__R)alpha);
     else if (cs != 1)
-        ATTN__NAME(store_turned)(out, dtype, cs, (const ATTN__R *)x, ld, rows, cols, alpha);
+        ATTN__NAME(turn)((ATTN__R *)x, ld, out, dtype, cs, rows, cols, alpha, 1);
     else if (ATTN__REAL_F64 && dtype == ATTN_F32)
         ATTN__STORE_ROWS(ATTN_F32);
     else
         ATTN__OF_TYPE(ATTN__OF_REAL(dtype, ATTN_F64), ATTN__STORE_ROWS)
+}
+
+/* A view whose columns are contiguous, or with `storing` the rows x, is read along these and transposed into the other:
+   reals where they lie, other types through a buffer, some rows and columns at a time. Reals are stored some rows of the
+   view at a time, each to its end: caches write that fastest. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *view, attn_dtype dtype, ptrdiff_t cs,
+                                                  size_t rows, size_t cols, double alpha, int storing)
+{
+    const int real = dtype == ATTN__REAL;
+    const ptrdiff_t step = real ? cs : (ptrdiff_t)ATTN__HIGH, size = (ptrdiff_t)attn__size(dtype);
+    ATTN__R buffer[ATTN__W * ATTN__HIGH];
+    size_t r, c, high, wide;
+    for (r = 0; r < rows; r += high) {
+        high = real ? rows : attn__min(rows - r, ATTN__HIGH);
+        for (c = 0; c < cols; c += wide, x += wide) {
+            char *at = (char *)view + ((ptrdiff_t)r + (ptrdiff_t)c * cs) * size;
+            ATTN__R *turned = real ? (ATTN__R *)(void *)at : buffer;
+            wide = attn__min(cols - c, real && storing ? ATTN__LANES128 : ATTN__W);
+            if (storing)
+                ATTN__NAME(transpose)(turned, step, x, (ptrdiff_t)ld, wide, high, real ? alpha : 1.0);
+            if (!real && storing)
+                ATTN__NAME(store)(at, dtype, cs, 1, buffer, ATTN__HIGH, wide, high, alpha);
+            if (!real && !storing)
+                ATTN__NAME(load)(buffer, ATTN__HIGH, at, dtype, cs, 1, wide, high);
+            if (!storing)
+                ATTN__NAME(transpose)(x, (ptrdiff_t)ld, turned, step, high, wide, 1.0);
+        }
+        x += high * ld - cols;
+    }
 }
 #endif
 
@@ -11320,6 +11298,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_element)(const ATTN__R *p)
 }
 #endif /* ATTN__PAIRS */
 
+/* A row is looked at as a whole before it decides, so that the loop over its vectors has no branch. */
 ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
 {
     size_t r, c;
@@ -11358,11 +11337,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
             ATTN__EACH (v, vectors)
                 sum[r][v] = part & ATTN__BEGUN ? ATTN__LOAD(to + (r * vectors + v) * ATTN__W) : zero;
         for (terms = factor ? depth : (depth + 1 - chain) / 2; terms > 0; terms--) {
-            ATTN__V b0 = ATTN__LOAD_PANEL(from), b1 = b0, b2 = b0;
-            if (vectors > 1)
-                b1 = ATTN__LOAD_PANEL(from + ATTN__W);
-            if (vectors > 2)
-                b2 = ATTN__LOAD_PANEL(from + 2 * ATTN__W);
+            ATTN__V b0 = ATTN__LOAD_PANEL(from), b1 = vectors > 1 ? ATTN__LOAD_PANEL(from + ATTN__W) : b0;
+            ATTN__V b2 = vectors > 2 ? ATTN__LOAD_PANEL(from + 2 * ATTN__W) : b0;
             ATTN__EACH (r, ATTN__ROWS) {
                 ATTN__V x = ATTN__SET_ELEMENT(a[r] + at);
 #if ATTN__PASS == ATTN__PASS_VECTOR128 && defined(ATTN__X86) /* no register is left for b2 */
@@ -11392,6 +11368,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
     }
 }
 
+/* Row of register tiles by row of register tiles; before each row, its share of what is prefetched. Where columns are
+   not a multiple of three vectors, the last tile of a row is narrower. */
 ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
                                           const void *bv, size_t cols, size_t depth, int part, const void *factorv,
                                           const attn__rows *next)
@@ -11400,11 +11378,8 @@ ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs
     const ATTN__R *a[ATTN__ROWS], *b, *factor = (const ATTN__R *)factorv;
     size_t r0, r, c, left, wide, prefetched = 0;
     for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
-        for (; next && prefetched < next->next_count && prefetched * rows <= r0 * next->next_count; prefetched++) {
-            const char *from = next->next + (ptrdiff_t)prefetched * next->next_step, *end = from + next->row_bytes;
-            for (; from < end; from += 64)
-                ATTN__PREFETCH(from, 2);
-        }
+        for (; next && prefetched < next->next_count && prefetched * rows <= r0 * next->next_count; prefetched++)
+            attn__prefetch_row(next->next + (ptrdiff_t)prefetched * next->next_step, next->row_bytes);
         a[0] = (const ATTN__R *)av + (ptrdiff_t)r0 * rs;
         ATTN__UNROLL
         for (r = 1; r < ATTN__ROWS; r++) { /* past the end: the last row again, into sums that nobody reads */
@@ -11459,15 +11434,15 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fold)(ATTN__V v, const int sum)
     return v;
 }
 
+/* Four maxima side by side, because each waits for the one before it in its chain. Lanes past the end of the row repeat
+   the maximum that it began with. */
 ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, double max, int *nonfinite)
 {
     const ATTN__R *x = (const ATTN__R *)xv;
     ATTN__R lanes[ATTN__W];
-    ATTN__V m = ATTN__SET1((ATTN__R)max), top[4], v;
+    ATTN__V m = ATTN__SET1((ATTN__R)max), top[4] = {m, m, m, m}, v;
     size_t i = 0, j, count;
     int found = 0;
-    for (j = 0; j < 4; j++)
-        top[j] = m;
     for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W) {
         ATTN__EACH (j, 4) {
             v = ATTN__LOAD(x + i + j * ATTN__W);
@@ -11493,15 +11468,14 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
 {
     const ATTN__R *x = (const ATTN__R *)xv;
     ATTN__R *e = (ATTN__R *)ev, lanes[ATTN__W];
-    ATTN__V m = ATTN__SET1((ATTN__R)max), zero = ATTN__SET1((ATTN__R)0), sum = zero, sums[4], v;
+    ATTN__V m = ATTN__SET1((ATTN__R)max), zero = ATTN__SET1((ATTN__R)0), sum = zero, v;
     double parts[ATTN__W];
     size_t i = 0, j, count, end;
     while (n - i >= 4 * ATTN__W) { /* sums of a few, then of those: rounding errors do not pile up */
+        ATTN__V sums[4] = {zero, zero, zero, zero};
         end = i + attn__min((n - i) / (4 * ATTN__W), 8) * 4 * ATTN__W;
-        for (j = 0; j < 4; j++)
-            sums[j] = zero;
         for (; i < end; i += 4 * ATTN__W) {
-            ATTN__EACH (j, 4) {
+            for (j = 0; j < 4; j++) {
                 v = ATTN__NAME(exp)(ATTN__SUB(ATTN__LOAD(x + i + j * ATTN__W), m));
                 ATTN__STORE(e + i + j * ATTN__W, v);
                 sums[j] = ATTN__ADD(sums[j], v);
@@ -11575,6 +11549,7 @@ ATTN__TARGET ATTN__INLINE uint64_t ATTN__NAME(nonzero)(const unsigned char *p) /
 #endif
 }
 
+/* 64 bytes of a row at a time. Where they lie apart, or are fewer, they are copied next to each other first. */
 ATTN__TARGET static void ATTN__NAME(load_bits)(void *words, size_t ld, const unsigned char *in, ptrdiff_t rs,
                                                ptrdiff_t cs, size_t rows, size_t n)
 {
@@ -11597,6 +11572,7 @@ ATTN__TARGET static void ATTN__NAME(load_bits)(void *words, size_t ld, const uns
         }
 }
 
+/* Stops as soon as both a visible key and a hidden one have been found: more cannot be learnt. */
 ATTN__TARGET static int ATTN__NAME(classify)(const unsigned char *mask, ptrdiff_t step, size_t rows, size_t n)
 {
     int found = 0;
@@ -11613,21 +11589,16 @@ ATTN__TARGET static int ATTN__NAME(classify)(const unsigned char *mask, ptrdiff_
     return found;
 }
 
-static const ATTN__R ATTN__NAME(zeros)[ATTN__W] = {0};
-
 /* A block's numbers, in either layout, as groups of vectors: those of a group belong to the same queries. Vector i of
-   group g lies at g * group_step + i * step. Its elements are numbers i * elements + lanes[0], .. of their queries. */
+   group g lies at g * group_step + i * step. Its lanes are of one element of as many queries, or of W elements of one query. */
 typedef struct ATTN__NAME(groups) {
     size_t groups, vectors, group_step, step, elements;
-    const ATTN__R *lanes;
 } ATTN__NAME(groups);
 
 static ATTN__NAME(groups) ATTN__NAME(groups_of)(attn__layout layout, size_t elements, size_t queries)
 {
-    ATTN__NAME(groups) by_query = {attn__blocks(queries, ATTN__W), elements, ATTN__W, layout.element, 1, NULL};
-    ATTN__NAME(groups) by_element = {queries, attn__blocks(elements, ATTN__W), layout.query, ATTN__W, ATTN__W, NULL};
-    by_query.lanes = ATTN__NAME(zeros);
-    by_element.lanes = ATTN__NAME(count);
+    ATTN__NAME(groups) by_query = {attn__blocks(queries, ATTN__W), elements, ATTN__W, layout.element, 1};
+    ATTN__NAME(groups) by_element = {queries, attn__blocks(elements, ATTN__W), layout.query, ATTN__W, ATTN__W};
     return layout.query == 1 ? by_query : by_element;
 }
 
@@ -11645,20 +11616,19 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_bytes)(const unsigned char *byt
     return ATTN__SET1(x);
 }
 
+/* No key has been met: sums are 0, which as bytes are zeros, and the maximum is the lowest finite number, below which
+   there is no score but -infinity. */
 ATTN__TARGET static void ATTN__NAME(begin)(const attn__state *state, size_t dims, size_t queries, size_t lanes)
 {
-    ATTN__V zero = ATTN__SET1((ATTN__R)0), lowest = ATTN__SET1(-ATTN__R_MAX);
-    ATTN__R *out = (ATTN__R *)state->out, *max = (ATTN__R *)state->max, *sum = (ATTN__R *)state->sum;
     size_t i, n = state->layout.query == 1 ? dims * lanes : queries * state->layout.query;
-    for (i = 0; i < n; i += ATTN__W)
-        ATTN__STORE(out + i, zero);
-    for (i = 0; i < lanes; i += ATTN__W) {
-        ATTN__STORE(max + i, lowest);
-        ATTN__STORE(sum + i, zero);
-    }
+    for (i = 0; i < lanes; i += ATTN__W)
+        ATTN__STORE((ATTN__R *)state->max + i, ATTN__SET1(-ATTN__R_MAX));
+    ATTN__MEMSET(state->out, 0, attn__whole(n, ATTN__W) * sizeof(ATTN__R));
+    ATTN__MEMSET(state->sum, 0, lanes * sizeof(ATTN__R));
     ATTN__MEMSET(state->nan, 0, lanes);
 }
 
+/* A query that has seen no key has the sum 0, and gets the factor 0: so its results are zeros, not 0 / 0. */
 ATTN__TARGET static void ATTN__NAME(finish)(const attn__state *state, void *inverse, size_t lanes)
 {
     ATTN__V zero = ATTN__SET1((ATTN__R)0), one = ATTN__SET1((ATTN__R)1);
@@ -11669,6 +11639,7 @@ ATTN__TARGET static void ATTN__NAME(finish)(const attn__state *state, void *inve
     }
 }
 
+/* Whatever the layout, a group of vectors has one factor: a vector of them, or one in all lanes. */
 ATTN__TARGET static void ATTN__NAME(scale)(void *xv, attn__layout layout, size_t elements, size_t queries,
                                            const void *factors)
 {
@@ -11810,7 +11781,7 @@ ATTN__TARGET static void ATTN__NAME(edit)(const attn__tile *tile, double scale, 
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
     ATTN__V zero = ATTN__SET1((ATTN__R)0), scales = ATTN__SET1((ATTN__R)scale), position = zero, slope = zero;
     ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
-    ATTN__V lanes = ATTN__LOAD(e.lanes), first = lanes, end = lanes, bias = zero;
+    ATTN__V lanes = e.elements > 1 ? ATTN__LOAD(ATTN__NAME(count)) : zero, first = lanes, end = lanes, bias = zero;
     const int bounds = hide && t->bounds.first, slopes = !hide && t->slope;
     size_t g, i, at, left;
 #if ATTN__W > 1
@@ -11878,14 +11849,11 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
                                                         const ATTN__PARAMS *p)
 {
     ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c;
-    ATTN__V old = ATTN__LOAD(max), most[4], zeros[4], zero = ATTN__NAME(set_bytes)(t->zero), v;
+    ATTN__V old = ATTN__LOAD(max), zero = ATTN__NAME(set_bytes)(t->zero), v;
+    ATTN__V most[4] = {old, old, old, old}, zeros[4] = {zero, zero, zero, zero};
     ATTN__V none = ATTN__SET1((ATTN__R)0), all = none, chain, e;
     size_t ld = t->layout.element, keys = t->keys, whole = keys / 4 * 4, k, j, end;
     int nonfinite;
-    ATTN__EACH (j, 4) {
-        most[j] = old;
-        zeros[j] = zero;
-    }
     for (k = 0; k < whole; k += 4) {
         ATTN__EACH (j, 4) {
             v = ATTN__LOAD(s + (k + j) * ld);
@@ -12055,6 +12023,7 @@ ATTN__TARGET static void ATTN__NAME(softcap_backward)(const attn__tile *t, void 
     }
 }
 
+/* Two chains, of the even elements and of the odd ones, as the products of gemm are summed. */
 ATTN__TARGET static void ATTN__NAME(add_dot)(void *sumv, const void *xv, const void *yv, size_t elements, size_t lanes)
 {
     size_t c, e;
@@ -12070,6 +12039,8 @@ ATTN__TARGET static void ATTN__NAME(add_dot)(void *sumv, const void *xv, const v
     }
 }
 
+/* The sums of a vector of queries are finished before they are added to those of earlier tiles; lanes that fill up the
+   last vector belong to no query, and are left out. */
 ATTN__TARGET static void ATTN__NAME(sum_keys)(const attn__tile *t, void *sumv, void *alibiv, const void *dsv)
 {
     ATTN__R lanes[2][ATTN__W];
@@ -12122,6 +12093,7 @@ ATTN__TARGET static void ATTN__NAME(sum_distances)(const attn__tile *t, void *su
 
 #endif /* ATTN_NO_TRAINING */
 
+/* Both results are shrunk to the larger of the two maxima of each query; then their sums and outputs are added. */
 ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__state *a, const attn__state *b, size_t dims,
                                            double scale)
 {
@@ -12383,9 +12355,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const attn__few_run *run)
     size_t i, j, r;
     for (i = 0; i < n; i += keys) {
         for (j = 0; j < keys; j++, row += step)
-            p[j] = step ? row : attn__key_of(run, attn__min(i + j, n - 1)) + run->head;
-        for (j = n - i; j < keys; j++)
-            p[j] = p[n - i - 1]; /* the last one again */
+            p[j] = i + j >= n ? p[j - 1] : step ? row : attn__key_of(run, i + j) + run->head; /* the last one again */
         for (j = i; run->few->next && j < n && j < i + keys; j++)
             attn__prefetch_row(run->few->next[run->first + j] + run->fetch, run->fetch_bytes);
         for (r = 0; r < run->queries; r += ATTN__FEW_QUERIES)
@@ -12458,7 +12428,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const attn__few_run *run,
 }
 
 /* All dims of so many queries: 8 or 4 vectors at a time, as many as have registers for their sums, then those that are
-   left; by two only where the usual numbers of dims are not multiples of 4 vectors. */
+   left: by two only where the usual numbers of dims are not multiples of 4 vectors, and where loading them is little. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const attn__few_run *run, size_t first, attn_dtype dtype,
                                                          const int queries)
 {
@@ -12468,7 +12438,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const attn__few_run *ru
         ATTN__NAME(weigh_block)(run, first, d, ATTN__W, dtype, queries, 8);
     for (; dims - d >= 4 * ATTN__W; d += 4 * ATTN__W)
         ATTN__NAME(weigh_block)(run, first, d, ATTN__W, dtype, queries, 4);
-    for (; ATTN__W > 8 && dims - d >= 2 * ATTN__W; d += 2 * ATTN__W)
+    for (; ATTN__W > 8 && dtype == ATTN__REAL && dims - d >= 2 * ATTN__W; d += 2 * ATTN__W)
         ATTN__NAME(weigh_block)(run, first, d, ATTN__W, dtype, queries, 2);
     for (; d < dims; d += ATTN__W)
         ATTN__NAME(weigh_block)(run, first, d, attn__min(dims - d, ATTN__W), dtype, queries, 1);
@@ -12510,24 +12480,23 @@ ATTN__TARGET static void ATTN__NAME(weigh)(const attn__few_run *run)
 /* clang-format off */
 static const attn__kernels ATTN__NAME(kernels) = {
     ATTN__ISA, ATTN__REAL, sizeof(ATTN__R), ATTN__W, ATTN__ROWS, ATTN__TILE_COLS,
-    &attn__tuned[ATTN__W == 1 ? ATTN__PASS_SCALAR : ATTN__PASS][ATTN__REAL_F64],
-    ATTN__DOT_KEYS, ATTN__PAIRS ? ATTN_BF16 : ATTN__REAL, ATTN__PAIRS ? 2 : 1, ATTN__READS,
-    ATTN__BASE(load), ATTN__OF_TERMS(ATTN__NAME(load_terms), ATTN__NAME(load)),
-    ATTN__OF_TERMS(ATTN__NAME(load_panel), ATTN__NAME(load)), ATTN__BASE(store),
+    &attn__tuned[ATTN__W == 1 ? ATTN__PASS_SCALAR : ATTN__PASS][ATTN__REAL_F64], ATTN__DOT_KEYS,
+    ATTN__PAIRS ? ATTN_BF16 : ATTN__REAL, ATTN__PAIRS ? 2 : 1, ATTN__READS, ATTN__BASE(load),
+    ATTN__OF_TERMS(ATTN__NAME(load_terms), ATTN__NAME(load)), ATTN__OF_TERMS(ATTN__NAME(load_panel), ATTN__NAME(load)),
+    ATTN__BASE(store),
 #ifndef ATTN_NO_TRAINING
     ATTN__BASE(add),
 #endif
     ATTN__NAME(gemm), ATTN__NAME(dot), ATTN__BASE(weigh), ATTN__OF_TERMS(ATTN__NAME(to_terms), attn__are_reals),
-    ATTN__BASE(softmax_max), ATTN__BASE(softmax_exp),
-    ATTN__DOUBLE_KERNEL(merge_weights), ATTN__DOUBLE_KERNEL(merge_rows),
-    ATTN__BASE(nonfinite), ATTN__NAME(nonfinite), ATTN__BASE(load_bits), ATTN__BASE(classify),
+    ATTN__BASE(softmax_max), ATTN__BASE(softmax_exp), ATTN__DOUBLE_KERNEL(merge_weights),
+    ATTN__DOUBLE_KERNEL(merge_rows), ATTN__BASE(nonfinite), ATTN__NAME(nonfinite), ATTN__BASE(load_bits),
+    ATTN__BASE(classify),
     {
-        ATTN__BASE(begin), ATTN__BASE(scale_keys), ATTN__BASE(softcap), ATTN__BASE(edit),
-        ATTN__BASE(softmax), ATTN__BASE(drop), ATTN__BASE(merge), ATTN__BASE(finish), ATTN__BASE(scale),
-        ATTN__BASE(weights),
+        ATTN__BASE(begin), ATTN__BASE(scale_keys), ATTN__BASE(softcap), ATTN__BASE(edit), ATTN__BASE(softmax),
+        ATTN__BASE(drop), ATTN__BASE(merge), ATTN__BASE(finish), ATTN__BASE(scale), ATTN__BASE(weights),
 #ifndef ATTN_NO_TRAINING
-        ATTN__BASE(backward), ATTN__BASE(softcap_backward),
-        ATTN__BASE(add_dot), ATTN__BASE(sum_keys), ATTN__BASE(sum_rows), ATTN__BASE(sum_distances),
+        ATTN__BASE(backward), ATTN__BASE(softcap_backward), ATTN__BASE(add_dot), ATTN__BASE(sum_keys),
+        ATTN__BASE(sum_rows), ATTN__BASE(sum_distances),
 #endif
     },
 };
