@@ -12428,7 +12428,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const attn__few_run *run,
 }
 
 /* All dims of so many queries: 8 or 4 vectors at a time, as many as have registers for their sums, then those that are
-   left: by two only where the usual numbers of dims are not multiples of 4 vectors, and where loading them is little. */
+   left: by two only where the usual numbers of dims are not multiples of 4 vectors. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const attn__few_run *run, size_t first, attn_dtype dtype,
                                                          const int queries)
 {
@@ -12438,7 +12438,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const attn__few_run *ru
         ATTN__NAME(weigh_block)(run, first, d, ATTN__W, dtype, queries, 8);
     for (; dims - d >= 4 * ATTN__W; d += 4 * ATTN__W)
         ATTN__NAME(weigh_block)(run, first, d, ATTN__W, dtype, queries, 4);
-    for (; ATTN__W > 8 && dtype == ATTN__REAL && dims - d >= 2 * ATTN__W; d += 2 * ATTN__W)
+    for (; ATTN__W > 8 && dims - d >= 2 * ATTN__W; d += 2 * ATTN__W)
         ATTN__NAME(weigh_block)(run, first, d, ATTN__W, dtype, queries, 2);
     for (; d < dims; d += ATTN__W)
         ATTN__NAME(weigh_block)(run, first, d, attn__min(dims - d, ATTN__W), dtype, queries, 1);
