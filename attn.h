@@ -1765,6 +1765,7 @@ enum attn__letter {
 #define ATTN__SHAPE2(a, b) {ATTN__L_none, ATTN__L_none, ATTN__L_##a, ATTN__L_##b}
 #define ATTN__SHAPE3(a, b, c) {ATTN__L_none, ATTN__L_##a, ATTN__L_##b, ATTN__L_##c}
 #define ATTN__SHAPE4(a, b, c, d) {ATTN__L_##a, ATTN__L_##b, ATTN__L_##c, ATTN__L_##d}
+#define ATTN__MEMBER(of, type, member, role, shape) {#of "." #member, role, offsetof(attn_##type, member), shape}
 #define ATTN__INPUT(a, b) {NULL, ATTN__MAT, 0, ATTN__SHAPE2(a, b)} /* matrices of functions without a ctx */
 #define ATTN__RESULT(a, b) {NULL, ATTN__MAT | ATTN__OUT, 0, ATTN__SHAPE2(a, b)}
 /* clang-format on */
@@ -6922,25 +6923,20 @@ static int attn__lists_absent(const attn_blocks *blocks)
 static void attn__list_options(attn__check *check, const attn__plan *plan) /* and scratch */
 {
     static const attn__argument attn__arguments[] = {
-        {"opts.causal_offset", ATTN__LENGTHS, offsetof(attn_opts, causal_offset), ATTN__SHAPE1(items)},
-        {"opts.mask", ATTN__OPTIONAL | ATTN__BOOL | ATTN__BROADCASTS, offsetof(attn_opts, mask),
-         ATTN__SHAPE4(B, H, Lq, Lk)},
-        {"opts.q_lens", ATTN__OPTIONAL | ATTN__LENGTHS, offsetof(attn_opts, q_lens), ATTN__SHAPE1(B)},
-        {"opts.kv_lens", ATTN__OPTIONAL | ATTN__LENGTHS, offsetof(attn_opts, kv_lens), ATTN__SHAPE1(B)},
-        {"opts.blocks.index", ATTN__FLOATS | ATTN__IF_ANY, offsetof(attn_opts, blocks.index),
-         ATTN__SHAPE2(lists, width)},
-        {"opts.blocks.count", ATTN__FLOATS | ATTN__IF_ANY, offsetof(attn_opts, blocks.count), ATTN__SHAPE1(lists)},
-        {"opts.q_starts", ATTN__LENGTHS, offsetof(attn_opts, q_starts), ATTN__SHAPE1(starts)},
-        {"opts.kv_starts", ATTN__LENGTHS, offsetof(attn_opts, kv_starts), ATTN__SHAPE1(starts)},
-        {"opts.bias", ATTN__OPTIONAL | ATTN__ANY_FLOAT | ATTN__BROADCASTS, offsetof(attn_opts, bias),
-         ATTN__SHAPE4(B, H, Lq, Lk)},
-        {"opts.alibi_slopes", ATTN__OPTIONAL | ATTN__FLOATS, offsetof(attn_opts, alibi_slopes), ATTN__SHAPE1(H)},
-        {"opts.sinks", ATTN__OPTIONAL | ATTN__FLOATS, offsetof(attn_opts, sinks), ATTN__SHAPE1(H)},
-        {"opts.lse", ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, offsetof(attn_opts, lse), ATTN__SHAPE4(B, H, Lq, 1)},
-        {"opts.weights", ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, offsetof(attn_opts, weights),
-         ATTN__SHAPE4(B, H, Lq, Lk)},
-        {"opts.scores", ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, offsetof(attn_opts, scores),
-         ATTN__SHAPE4(B, H, Lq, Lk)}};
+        ATTN__MEMBER(opts, opts, causal_offset, ATTN__LENGTHS, ATTN__SHAPE1(items)),
+        ATTN__MEMBER(opts, opts, mask, ATTN__OPTIONAL | ATTN__BOOL | ATTN__BROADCASTS, ATTN__SHAPE4(B, H, Lq, Lk)),
+        ATTN__MEMBER(opts, opts, q_lens, ATTN__OPTIONAL | ATTN__LENGTHS, ATTN__SHAPE1(B)),
+        ATTN__MEMBER(opts, opts, kv_lens, ATTN__OPTIONAL | ATTN__LENGTHS, ATTN__SHAPE1(B)),
+        ATTN__MEMBER(opts, opts, blocks.index, ATTN__FLOATS | ATTN__IF_ANY, ATTN__SHAPE2(lists, width)),
+        ATTN__MEMBER(opts, opts, blocks.count, ATTN__FLOATS | ATTN__IF_ANY, ATTN__SHAPE1(lists)),
+        ATTN__MEMBER(opts, opts, q_starts, ATTN__LENGTHS, ATTN__SHAPE1(starts)),
+        ATTN__MEMBER(opts, opts, kv_starts, ATTN__LENGTHS, ATTN__SHAPE1(starts)),
+        ATTN__MEMBER(opts, opts, bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT | ATTN__BROADCASTS, ATTN__SHAPE4(B, H, Lq, Lk)),
+        ATTN__MEMBER(opts, opts, alibi_slopes, ATTN__OPTIONAL | ATTN__FLOATS, ATTN__SHAPE1(H)),
+        ATTN__MEMBER(opts, opts, sinks, ATTN__OPTIONAL | ATTN__FLOATS, ATTN__SHAPE1(H)),
+        ATTN__MEMBER(opts, opts, lse, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, ATTN__SHAPE4(B, H, Lq, 1)),
+        ATTN__MEMBER(opts, opts, weights, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, ATTN__SHAPE4(B, H, Lq, Lk)),
+        ATTN__MEMBER(opts, opts, scores, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, ATTN__SHAPE4(B, H, Lq, Lk))};
     const attn_opts *o = &plan->call.opts;
     size_t lists;
     if (plan->call.has_options) {
@@ -7484,13 +7480,12 @@ static attn__stored attn__of_cache(const attn_kv_cache *cache)
 {
     static const attn__argument attn__arguments[] = {
         {"cache", ATTN__BYTES, 0, {0, 0, 0, 0}},
-        {"cache.k", ATTN__STORED, offsetof(attn_kv_cache, k), ATTN__SHAPE4(B, Hkv, capacity, D)},
-        {"cache.v", ATTN__STORED, offsetof(attn_kv_cache, v), ATTN__SHAPE4(B, Hkv, capacity, Dv)},
-        {"cache.k_scales", ATTN__SCALES, offsetof(attn_kv_cache, k_scales), ATTN__SHAPE3(B, Hkv, capacity)},
-        {"cache.v_scales", ATTN__SCALES, offsetof(attn_kv_cache, v_scales), ATTN__SHAPE3(B, Hkv, capacity)},
-        {"cache.lens", ATTN__STORED | ATTN__LENGTHS, offsetof(attn_kv_cache, lens), ATTN__SHAPE1(B)},
-        {"cache.first", ATTN__STORED | ATTN__LENGTHS | ATTN__OPTIONAL, offsetof(attn_kv_cache, first),
-         ATTN__SHAPE1(B)}};
+        ATTN__MEMBER(cache, kv_cache, k, ATTN__STORED, ATTN__SHAPE4(B, Hkv, capacity, D)),
+        ATTN__MEMBER(cache, kv_cache, v, ATTN__STORED, ATTN__SHAPE4(B, Hkv, capacity, Dv)),
+        ATTN__MEMBER(cache, kv_cache, k_scales, ATTN__SCALES, ATTN__SHAPE3(B, Hkv, capacity)),
+        ATTN__MEMBER(cache, kv_cache, v_scales, ATTN__SCALES, ATTN__SHAPE3(B, Hkv, capacity)),
+        ATTN__MEMBER(cache, kv_cache, lens, ATTN__STORED | ATTN__LENGTHS, ATTN__SHAPE1(B)),
+        ATTN__MEMBER(cache, kv_cache, first, ATTN__STORED | ATTN__LENGTHS | ATTN__OPTIONAL, ATTN__SHAPE1(B))};
     static const attn_kv_cache attn__none = ATTN__ZERO;
     const attn_kv_cache *c = cache && cache->lens ? cache : &attn__none;
     float *k_scales = attn__has_scales(c->k.dtype) ? c->k_scales : NULL;
@@ -7507,12 +7502,12 @@ static attn__stored attn__of_pages(const attn_kv_pages *pages)
 {
     static const attn__argument attn__arguments[] = {
         {"pages", ATTN__BYTES, 0, {0, 0, 0, 0}},
-        {"pages.k", ATTN__STORED, offsetof(attn_kv_pages, k), ATTN__SHAPE4(pages, Hkv, capacity, D)},
-        {"pages.v", ATTN__STORED, offsetof(attn_kv_pages, v), ATTN__SHAPE4(pages, Hkv, capacity, Dv)},
-        {"pages.k_scales", ATTN__SCALES, offsetof(attn_kv_pages, k_scales), ATTN__SHAPE3(pages, Hkv, capacity)},
-        {"pages.v_scales", ATTN__SCALES, offsetof(attn_kv_pages, v_scales), ATTN__SHAPE3(pages, Hkv, capacity)},
-        {"pages.table", ATTN__FLOATS, offsetof(attn_kv_pages, table), ATTN__SHAPE2(B, table)},
-        {"pages.lens", ATTN__STORED | ATTN__LENGTHS, offsetof(attn_kv_pages, lens), ATTN__SHAPE1(B)}};
+        ATTN__MEMBER(pages, kv_pages, k, ATTN__STORED, ATTN__SHAPE4(pages, Hkv, capacity, D)),
+        ATTN__MEMBER(pages, kv_pages, v, ATTN__STORED, ATTN__SHAPE4(pages, Hkv, capacity, Dv)),
+        ATTN__MEMBER(pages, kv_pages, k_scales, ATTN__SCALES, ATTN__SHAPE3(pages, Hkv, capacity)),
+        ATTN__MEMBER(pages, kv_pages, v_scales, ATTN__SCALES, ATTN__SHAPE3(pages, Hkv, capacity)),
+        ATTN__MEMBER(pages, kv_pages, table, ATTN__FLOATS, ATTN__SHAPE2(B, table)),
+        ATTN__MEMBER(pages, kv_pages, lens, ATTN__STORED | ATTN__LENGTHS, ATTN__SHAPE1(B))};
     static const attn_kv_pages attn__none = ATTN__ZERO;
     const attn_kv_pages *p = pages ? pages : &attn__none;
     float *k_scales = attn__has_scales(p->k.dtype) ? p->k_scales : NULL;
@@ -8523,14 +8518,14 @@ ATTN__NOINLINE void attn__mha_list(attn__check *c, const attn__mha *mha, int bac
         {"q", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lq, Eq)},   {"k", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lk, Ek)},
         {"v", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lk, Ev)},   {"weights", ATTN__BYTES, 0, {0, 0, 0, 0}}};
     static const attn__argument attn__members[] = {
-        {"weights.wq", ATTN__MAT, offsetof(attn_mha_weights, wq), ATTN__SHAPE2(Eq, HD)}, /* H D, */
-        {"weights.wk", ATTN__MAT, offsetof(attn_mha_weights, wk), ATTN__SHAPE2(Ek, KD)}, /* Hkv D, */
-        {"weights.wv", ATTN__MAT, offsetof(attn_mha_weights, wv), ATTN__SHAPE2(Ev, KV)}, /* Hkv Dv, */
-        {"weights.wo", ATTN__MAT, offsetof(attn_mha_weights, wo), ATTN__SHAPE2(HV, E)},  /* H Dv */
-        {"weights.bq", ATTN__FLOATS | ATTN__OPTIONAL, offsetof(attn_mha_weights, bq), ATTN__SHAPE1(HD)},
-        {"weights.bk", ATTN__FLOATS | ATTN__OPTIONAL, offsetof(attn_mha_weights, bk), ATTN__SHAPE1(KD)},
-        {"weights.bv", ATTN__FLOATS | ATTN__OPTIONAL, offsetof(attn_mha_weights, bv), ATTN__SHAPE1(KV)},
-        {"weights.bo", ATTN__FLOATS | ATTN__OPTIONAL, offsetof(attn_mha_weights, bo), ATTN__SHAPE1(E)}};
+        ATTN__MEMBER(weights, mha_weights, wq, ATTN__MAT, ATTN__SHAPE2(Eq, HD)), /* H D, */
+        ATTN__MEMBER(weights, mha_weights, wk, ATTN__MAT, ATTN__SHAPE2(Ek, KD)), /* Hkv D, */
+        ATTN__MEMBER(weights, mha_weights, wv, ATTN__MAT, ATTN__SHAPE2(Ev, KV)), /* Hkv Dv, */
+        ATTN__MEMBER(weights, mha_weights, wo, ATTN__MAT, ATTN__SHAPE2(HV, E)),  /* H Dv */
+        ATTN__MEMBER(weights, mha_weights, bq, ATTN__FLOATS | ATTN__OPTIONAL, ATTN__SHAPE1(HD)),
+        ATTN__MEMBER(weights, mha_weights, bk, ATTN__FLOATS | ATTN__OPTIONAL, ATTN__SHAPE1(KD)),
+        ATTN__MEMBER(weights, mha_weights, bv, ATTN__FLOATS | ATTN__OPTIONAL, ATTN__SHAPE1(KV)),
+        ATTN__MEMBER(weights, mha_weights, bo, ATTN__FLOATS | ATTN__OPTIONAL, ATTN__SHAPE1(E))};
     static const attn__argument attn__mean = {"opts.weights", ATTN__OUT | ATTN__ANY_FLOAT, 0,
                                               ATTN__SHAPE4(B, 1, Lq, Lk)};
     const attn_mha_weights *w = &mha->w;
@@ -9697,16 +9692,15 @@ enum { ATTN__GRADIENT = ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM }; /* as an argum
 static void attn__backward_list(attn__check *c, const attn__backward *w)
 {
     static const attn__argument attn__members[] = {
-        {"grads.q", ATTN__GRADIENT, offsetof(attn_grads, q), ATTN__SHAPE4(Gq, H, Lq, D)},
-        {"grads.k", ATTN__GRADIENT, offsetof(attn_grads, k), ATTN__SHAPE4(Gk, Hkv, Lk, D)},
-        {"grads.v", ATTN__GRADIENT, offsetof(attn_grads, v), ATTN__SHAPE4(Gv, Hkv, Lk, Dv)},
-        {"grads.bias", ATTN__GRADIENT | ATTN__ANY_FLOAT, offsetof(attn_grads, bias), ATTN__SHAPE4(Xb, Xh, Xq, Xk)},
-        {"grads.by_distance", ATTN__GRADIENT | ATTN__MAT | ATTN__ANY_FLOAT, offsetof(attn_grads, by_distance),
-         ATTN__SHAPE2(H, distances)},
-        {"grads.sinks", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_grads, sinks), ATTN__SHAPE1(H)},
-        {"grads.alibi_slopes", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_grads, alibi_slopes), ATTN__SHAPE1(H)},
-        {"grads.dlse", ATTN__LATE | ATTN__OPTIONAL | ATTN__ANY_FLOAT, offsetof(attn_grads, dlse),
-         ATTN__SHAPE4(B, H, Lq, 1)},
+        ATTN__MEMBER(grads, grads, q, ATTN__GRADIENT, ATTN__SHAPE4(Gq, H, Lq, D)),
+        ATTN__MEMBER(grads, grads, k, ATTN__GRADIENT, ATTN__SHAPE4(Gk, Hkv, Lk, D)),
+        ATTN__MEMBER(grads, grads, v, ATTN__GRADIENT, ATTN__SHAPE4(Gv, Hkv, Lk, Dv)),
+        ATTN__MEMBER(grads, grads, bias, ATTN__GRADIENT | ATTN__ANY_FLOAT, ATTN__SHAPE4(Xb, Xh, Xq, Xk)),
+        ATTN__MEMBER(grads, grads, by_distance, ATTN__GRADIENT | ATTN__MAT | ATTN__ANY_FLOAT,
+                     ATTN__SHAPE2(H, distances)),
+        ATTN__MEMBER(grads, grads, sinks, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(H)),
+        ATTN__MEMBER(grads, grads, alibi_slopes, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(H)),
+        ATTN__MEMBER(grads, grads, dlse, ATTN__LATE | ATTN__OPTIONAL | ATTN__ANY_FLOAT, ATTN__SHAPE4(B, H, Lq, 1)),
         {"grads.score_mod_grad", ATTN__BYTES, offsetof(attn_grads, score_mod_grad), {0, 0, 0, 0}}};
     static const attn__argument attn__arguments[] = {
         {"dout", ATTN__LATE, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
@@ -9957,17 +9951,17 @@ static void attn__mha_backward_run(attn__mha_backward *w)
 static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
 {
     static const attn__argument attn__members[] = {
-        {"grads.q", ATTN__GRADIENT, offsetof(attn_mha_grads, q), ATTN__SHAPE4(Gq, 1, Lq, Eq)},
-        {"grads.k", ATTN__GRADIENT, offsetof(attn_mha_grads, k), ATTN__SHAPE4(Gk, 1, Lk, Ek)},
-        {"grads.v", ATTN__GRADIENT, offsetof(attn_mha_grads, v), ATTN__SHAPE4(Gv, 1, Lk, Ev)},
-        {"grads.wq", ATTN__GRADIENT | ATTN__MAT, offsetof(attn_mha_grads, wq), ATTN__SHAPE2(Eq, HD)},
-        {"grads.wk", ATTN__GRADIENT | ATTN__MAT, offsetof(attn_mha_grads, wk), ATTN__SHAPE2(Ek, KD)},
-        {"grads.wv", ATTN__GRADIENT | ATTN__MAT, offsetof(attn_mha_grads, wv), ATTN__SHAPE2(Ev, KV)},
-        {"grads.wo", ATTN__GRADIENT | ATTN__MAT, offsetof(attn_mha_grads, wo), ATTN__SHAPE2(HV, E)},
-        {"grads.bq", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_mha_grads, bq), ATTN__SHAPE1(HD)},
-        {"grads.bk", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_mha_grads, bk), ATTN__SHAPE1(KD)},
-        {"grads.bv", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_mha_grads, bv), ATTN__SHAPE1(KV)},
-        {"grads.bo", ATTN__GRADIENT | ATTN__FLOATS, offsetof(attn_mha_grads, bo), ATTN__SHAPE1(E)}};
+        ATTN__MEMBER(grads, mha_grads, q, ATTN__GRADIENT, ATTN__SHAPE4(Gq, 1, Lq, Eq)),
+        ATTN__MEMBER(grads, mha_grads, k, ATTN__GRADIENT, ATTN__SHAPE4(Gk, 1, Lk, Ek)),
+        ATTN__MEMBER(grads, mha_grads, v, ATTN__GRADIENT, ATTN__SHAPE4(Gv, 1, Lk, Ev)),
+        ATTN__MEMBER(grads, mha_grads, wq, ATTN__GRADIENT | ATTN__MAT, ATTN__SHAPE2(Eq, HD)),
+        ATTN__MEMBER(grads, mha_grads, wk, ATTN__GRADIENT | ATTN__MAT, ATTN__SHAPE2(Ek, KD)),
+        ATTN__MEMBER(grads, mha_grads, wv, ATTN__GRADIENT | ATTN__MAT, ATTN__SHAPE2(Ev, KV)),
+        ATTN__MEMBER(grads, mha_grads, wo, ATTN__GRADIENT | ATTN__MAT, ATTN__SHAPE2(HV, E)),
+        ATTN__MEMBER(grads, mha_grads, bq, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(HD)),
+        ATTN__MEMBER(grads, mha_grads, bk, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(KD)),
+        ATTN__MEMBER(grads, mha_grads, bv, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(KV)),
+        ATTN__MEMBER(grads, mha_grads, bo, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(E))};
     const attn__projection *p = w->mha.p;
     c->ignored = w->grads->accumulate ? 0 : ATTN__SUM;
     attn__bind(c, ATTN__L_Gq, attn__gradient_items(p[0].dx, p[0].x));
