@@ -8060,15 +8060,11 @@ static ptrdiff_t attn__position(const attn_rope_opts *o, size_t b, size_t i)
 /* Cosines and sines are computed once for all heads, and for all items at once where their positions are the same. */
 static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn_rope_opts *opts)
 {
-    attn__rope_run run;
+    attn__rope_run run = {out, in, opts, attn__kernels_for(ATTN_ISA_BEST, ATTN_F64), 0, 0, {0}, {0}, {0}};
     attn_mat to, from;
     size_t b, h, i, d, dim = opts->dim;
     ptrdiff_t position, last = 0;
-    run.out = out;
-    run.in = in;
-    run.opts = opts;
-    run.kern = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
-    for (run.first = 0; run.first < dim / 2; run.first += ATTN__ROTATED) {
+    for (; run.first < dim / 2; run.first += ATTN__ROTATED) {
         run.pairs = attn__min(dim / 2 - run.first, ATTN__ROTATED);
         for (d = 0; d < run.pairs && attn__mat_absent(&opts->cos); d++)
             run.frequency[d] =
@@ -8119,7 +8115,7 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     attn_mat positions = ATTN__ZERO;
     const void *each[] = {&out, &in, &positions, NULL, &o.cos, &o.sin};
     size_t d;
-    int given;
+    int given, fine;
     attn__check c;
     if (opts)
         o = *opts;
@@ -8144,15 +8140,15 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     attn__list(&c, attn__arguments + 4, 2, NULL, each + 4, !given);
     attn__check_views(&c);
     attn__require(&c, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE, NULL);
-    attn__require(&c, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE, NULL);
-    attn__require(&c, given || (attn__is_positive(o.base) && attn__is_finite(attn__divide(1, o.base))), ATTN_ERR_VALUE,
-                  NULL);
-    if (o.frequencies && attn__is_sound(&c) && attn__is_aligned(o.frequencies, sizeof *o.frequencies))
-        for (d = 0; d < o.dim / 2 && o.dim <= in.dim; d++)
-            attn__require(&c, attn__is_finite(o.frequencies[d]), ATTN_ERR_VALUE, NULL);
-    attn__require(&c, attn__is_finite(o.scale), ATTN_ERR_VALUE, NULL);
-    if (given && attn__is_sound(&c) && attn__is_aligned(o.positions, sizeof *o.positions))
-        attn__require(&c, attn__has_rows(&o, in.batch, in.len), ATTN_ERR_VALUE, NULL);
+    fine = o.dim % 2 == 0 && o.dim <= in.dim && attn__is_finite(o.scale) &&
+           (given || (attn__is_positive(o.base) && attn__is_finite(attn__divide(1, o.base))));
+    if (fine && attn__is_sound(&c) && attn__is_aligned(o.frequencies, sizeof *o.frequencies) &&
+        attn__is_aligned(o.positions, sizeof *o.positions)) {
+        for (d = 0; o.frequencies && d < o.dim / 2; d++)
+            fine &= attn__is_finite(o.frequencies[d]);
+        fine &= !given || attn__has_rows(&o, in.batch, in.len);
+    }
+    attn__require(&c, fine, ATTN_ERR_VALUE, NULL);
     if (c.status == ATTN_OK && in.batch > 0 && in.heads > 0 && in.len > 0 && in.dim > 0)
         attn__rope(&out, &in, &o);
     return c.status;
@@ -8213,7 +8209,7 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
     attn_rope_scaling s = ATTN__ZERO;
     const void *each[] = {freq, scale, scaling, NULL};
     double D = (double)dim, most = dim > 0 ? D - 1 : 0, low, high;
-    int yarn, ramp, longrope;
+    int yarn, ramp, longrope, fine;
     size_t d;
     attn__check c;
     if (scaling)
@@ -8232,22 +8228,20 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
     attn__bind(&c, ATTN__L_bytes, sizeof *scaling);
     attn__list(&c, attn__arguments, longrope ? 4 : 3, NULL, each, 0);
     attn__check_views(&c);
-    attn__require(&c, dim % 2 == 0, ATTN_ERR_VALUE, NULL);
-    attn__require(&c, attn__is_positive(base) && (!yarn || base > 1), ATTN_ERR_VALUE, NULL);
-    attn__require(&c, (unsigned)s.kind <= ATTN_ROPE_PROPORTIONAL, ATTN_ERR_VALUE, NULL);
-    attn__require(&c, s.kind == ATTN_ROPE_PLAIN || attn__is_positive(s.factor), ATTN_ERR_VALUE, NULL);
-    attn__require(&c, !ramp || attn__is_positive(s.original_len), ATTN_ERR_VALUE, NULL);
-    attn__require(&c, !ramp || (attn__is_positive(s.beta_slow) && attn__is_positive(s.beta_fast)), ATTN_ERR_VALUE,
-                  NULL);
-    attn__require(&c, !ramp || s.beta_fast > s.beta_slow || (yarn && s.beta_fast >= s.beta_slow), ATTN_ERR_VALUE, NULL);
-    attn__require(&c, !yarn || (attn__is_finite(s.mscale) && s.mscale >= 0), ATTN_ERR_VALUE, NULL);
-    attn__require(&c, !yarn || (attn__is_finite(s.mscale_all_dim) && s.mscale_all_dim >= 0), ATTN_ERR_VALUE, NULL);
-    attn__require(&c, !longrope || !(s.factor > 1) || (attn__is_finite(s.original_len) && s.original_len > 1),
-                  ATTN_ERR_VALUE, NULL);
-    attn__require(&c, s.kind != ATTN_ROPE_PROPORTIONAL || (attn__is_positive(s.share) && s.share <= 1), ATTN_ERR_VALUE,
-                  NULL);
+    fine = dim % 2 == 0 && attn__is_positive(base) && (unsigned)s.kind <= ATTN_ROPE_PROPORTIONAL &&
+           (s.kind == ATTN_ROPE_PLAIN || attn__is_positive(s.factor)) &&
+           (s.kind != ATTN_ROPE_PROPORTIONAL || (attn__is_positive(s.share) && s.share <= 1));
+    if (ramp)
+        fine = fine && attn__is_positive(s.original_len) && attn__is_positive(s.beta_slow) &&
+               attn__is_positive(s.beta_fast) && (yarn ? s.beta_fast >= s.beta_slow : s.beta_fast > s.beta_slow);
+    if (yarn)
+        fine = fine && base > 1 && attn__is_finite(s.mscale) && s.mscale >= 0 && attn__is_finite(s.mscale_all_dim) &&
+               s.mscale_all_dim >= 0;
+    if (longrope && s.factor > 1)
+        fine = fine && attn__is_finite(s.original_len) && s.original_len > 1;
     for (d = 0; longrope && d < dim / 2 && c.status == ATTN_OK; d++)
-        attn__require(&c, attn__is_positive(s.factors[d]), ATTN_ERR_VALUE, NULL);
+        fine = fine && attn__is_positive(s.factors[d]);
+    attn__require(&c, fine, ATTN_ERR_VALUE, NULL);
     if (c.status != ATTN_OK)
         return c.status;
     if (s.kind == ATTN_ROPE_NTK && dim > 2)
