@@ -7690,60 +7690,58 @@ static void attn__check_stored(attn__check *c, const attn__stored *s)
     attn__list_stored(c, s, 1);
 }
 
-static attn_status attn__append(const attn__stored *to, const attn_tensor *k, const attn_tensor *v, const size_t *lens)
+static attn_status attn__append(attn__stored to, const attn_tensor *k, const attn_tensor *v, const size_t *lens)
 {
-    const attn__source *source = &to->source;
+    const attn__source *source = &to.source;
     static const attn__argument attn__arguments[] = {
         {"k", ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, Hkv, L, D)},
         {"v", ATTN__ANY_FLOAT | ATTN__OPTIONAL, 0, ATTN__SHAPE4(B, Hkv, L, Dv)},
         {"lens", ATTN__LENGTHS | ATTN__OPTIONAL, 0, ATTN__SHAPE1(B)}};
     const void *const each[] = {k, v, lens};
-    int within = attn__is_within(to->v, to->k), absent = attn__tensor_absent(v);
+    int within = attn__is_within(to.v, to.k), absent = attn__tensor_absent(v);
     size_t b, n, len, room, L = k->len, first;
     attn__check c;
-    attn__check_stored(&c, to);
+    attn__check_stored(&c, &to);
     attn__list(&c, attn__arguments, 3, NULL, each, 0);
     attn__require(&c, !absent || within, ATTN_ERR_NULL, "v");
     attn__check_views(&c);
     if (!absent && within)
         attn__blame(&c, ATTN_ERR_VALUE, "v", 0, "is a part of the keys, and comes with k", 0, "");
-    if (attn__require_tokens(&c, to, k) && attn__is_sound(&c) && attn__is_aligned(lens, sizeof *lens))
-        for (b = 0; b < to->batch; b++) {
+    if (attn__require_tokens(&c, &to, k) && attn__is_sound(&c) && attn__is_aligned(lens, sizeof *lens))
+        for (b = 0; b < to.batch; b++) {
             n = lens ? lens[b] : L;
-            room = to->ring ? n : to->room - to->lens[b];
+            room = to.ring ? n : to.room - to.lens[b];
             attn__require_most(&c, n, L, "lens");
             if (n > room)
                 attn__blame(&c, ATTN_ERR_VALUE, lens ? "lens" : "k", n, " more tokens, where ", room,
                             room == 0 ? " fit: it is full" : " fit");
-            len = to->lens[b];
-            attn__require(&c, n > L || to->paged || n <= (size_t)PTRDIFF_MAX - len, ATTN_ERR_OVERFLOW, "lens");
+            len = to.lens[b];
+            attn__require(&c, n > L || to.paged || n <= (size_t)PTRDIFF_MAX - len, ATTN_ERR_OVERFLOW, "lens");
             if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE))
                 if (attn__lacks_page(source, b, len, len + n))
                     attn__blame(&c, ATTN_ERR_VALUE, "pages.table", 0, "names no page that there is for a token", 0, "");
         }
-    for (b = 0; b < to->batch && c.status == ATTN_OK; b++) {
+    for (b = 0; b < to.batch && c.status == ATTN_OK; b++) {
         n = lens ? lens[b] : L;
-        first = n > to->room ? n - to->room : 0; /* a ring keeps the newest */
-        attn__append_rows(source, to->k, source->k_scales, k, b, to->lens[b], first, n);
+        first = n > to.room ? n - to.room : 0; /* a ring keeps the newest */
+        attn__append_rows(source, to.k, source->k_scales, k, b, to.lens[b], first, n);
         if (!absent)
-            attn__append_rows(source, to->v, source->v_scales, v, b, to->lens[b], first, n);
-        to->lens[b] += n;
-        if (source->oldest && to->lens[b] > to->room)
-            source->oldest[b] = attn__max(source->oldest[b], to->lens[b] - to->room);
+            attn__append_rows(source, to.v, source->v_scales, v, b, to.lens[b], first, n);
+        to.lens[b] += n;
+        if (source->oldest && to.lens[b] > to.room)
+            source->oldest[b] = attn__max(source->oldest[b], to.lens[b] - to.room);
     }
     return attn__check_end(&c);
 }
 
 ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens)
 {
-    const attn__stored s = attn__of_cache(cache);
-    return attn__append(&s, &k, &v, lens);
+    return attn__append(attn__of_cache(cache), &k, &v, lens);
 }
 
 ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tensor k, attn_tensor v, const size_t *lens)
 {
-    const attn__stored s = attn__of_pages(pages);
-    return attn__append(&s, &k, &v, lens);
+    return attn__append(attn__of_pages(pages), &k, &v, lens);
 }
 
 /* The first `rows` rows of each head of t, from item `from` to item `to`; swap: and the other way round. */
@@ -7913,7 +7911,7 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
 
 /* Plans attention to what is stored. Lk is the largest of lens, if these may be read; of the columns of a mask or bias
    for every token that there is room for, the first Lk count. */
-ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stored *s, const attn_tensor *out,
+ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, attn__stored s, const attn_tensor *out,
                                               const attn_tensor *q, const attn_opts *opts, const attn_ctx *ctx)
 {
     static const attn__argument attn__arguments[] = {{"out", ATTN__OUT, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
@@ -7926,27 +7924,27 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stor
     int known;
     attn__check_begin(&c, ctx);
     attn__list(&c, attn__arguments, 2, NULL, each, 0);
-    attn__list_stored(&c, s, 1);
+    attn__list_stored(&c, &s, 1);
     if (q->dtype == ATTN_F64)
         attn__fault(&c, ATTN_ERR_DTYPE, 0, "q"); /* not out, which differs from that */
     attn__check_some(&c);
-    if (s->batch != q->batch)
-        attn__blame(&c, ATTN_ERR_SHAPE, s->paged ? "pages.batch" : "cache.k", s->batch, " items, where ", q->batch,
+    if (s.batch != q->batch)
+        attn__blame(&c, ATTN_ERR_SHAPE, s.paged ? "pages.batch" : "cache.k", s.batch, " items, where ", q->batch,
                     " fit");
 
     /* what is attended: the tokens so far */
-    attn__plan_begin(plan, out, q, s->k, s->v, opts, ctx);
-    plan->source = s->source;
+    attn__plan_begin(plan, out, q, s.k, s.v, opts, ctx);
+    plan->source = s.source;
     plan->call.k.batch = plan->call.v.batch = q->batch; /* pages aside, keys are those of the items */
     o->kv_lens = NULL;                                  /* refused below */
     o->sequences = 0;
-    known = attn__require_tokens(&c, s, q); /* else there is a fault already, and Lk is not known */
-    for (b = 0; known && b < s->batch; b++)
-        longest = attn__max(longest, s->lens[b]);
+    known = attn__require_tokens(&c, &s, q); /* else there is a fault already, and Lk is not known */
+    for (b = 0; known && b < s.batch; b++)
+        longest = attn__max(longest, s.lens[b]);
     plan->call.k.len = plan->call.v.len = longest;
     attn__bind(&c, ATTN__L_Lk, longest);
     for (i = 0; i < 4; i++) { /* weights and scores have no other Lk than that */
-        int counts = i < 2 && longest < wide[i]->dim && wide[i]->dim == s->room;
+        int counts = i < 2 && longest < wide[i]->dim && wide[i]->dim == s.room;
         if (!known)
             counts = wide[i]->data || attn__is_dry(&c); /* else it is at fault */
         if (counts && !attn__tensor_absent(wide[i]) && !attn__tensor_bad(wide[i]))
@@ -7954,7 +7952,7 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stor
     }
     attn__list_options(&c, plan);
     plan->call.has_options = 1;
-    o->kv_lens = known ? s->lens : NULL;
+    o->kv_lens = known ? s.lens : NULL;
     attn__check_views(&c);
     attn__require_inputs(&c, &plan->call);
     if (opts && opts->kv_lens)
@@ -7965,11 +7963,11 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stor
         attn__blame(&c, ATTN_ERR_VALUE, "opts.sequences", 0, "does not go with a cache", 0, "");
     attn__plan_resolve(plan, &c);
     if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE) && attn__sees_missing(plan))
-        attn__blame(&c, ATTN_ERR_VALUE, s->is[ATTN__TOKENS + !s->paged].name, 0,
-                    "a query sees a token that is not there", 0, "");
+        attn__blame(&c, ATTN_ERR_VALUE, s.is[ATTN__TOKENS + !s.paged].name, 0, "a query sees a token that is not there",
+                    0, "");
     bytes = plan->bytes;
     if (attn__is_dry(&c) && c.status == ATTN_OK) { /* what it takes when there are as many keys as there may ever be */
-        plan->call.k.len = s->ring ? (size_t)PTRDIFF_MAX : s->room;
+        plan->call.k.len = s.ring ? (size_t)PTRDIFF_MAX : s.room;
         attn__require(&c, attn__plan_schedule(plan), ATTN_ERR_OVERFLOW, "q");
         bytes = plan->bytes;
         plan->call.k.len = longest;
@@ -7981,17 +7979,15 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, const attn__stor
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                           const attn_opts *opts, const attn_ctx *ctx)
 {
-    const attn__stored s = attn__of_cache(cache);
     attn__plan plan;
-    return attn__plan_run(&plan, attn__stored_ready(&plan, &s, &out, &q, opts, ctx));
+    return attn__plan_run(&plan, attn__stored_ready(&plan, attn__of_cache(cache), &out, &q, opts, ctx));
 }
 
 ATTN_API attn_status attn_kv_pages_attend(attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
                                           const attn_opts *opts, const attn_ctx *ctx)
 {
-    const attn__stored s = attn__of_pages(pages);
     attn__plan plan;
-    return attn__plan_run(&plan, attn__stored_ready(&plan, &s, &out, &q, opts, ctx));
+    return attn__plan_run(&plan, attn__stored_ready(&plan, attn__of_pages(pages), &out, &q, opts, ctx));
 }
 
 /* -- positions -- */
