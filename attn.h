@@ -8767,6 +8767,8 @@ ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, att
 
 #ifndef ATTN_NO_TRAINING
 
+struct attn__backward_worker;
+
 /* A gradient, mostly summed tile by tile. */
 typedef struct attn__sum {
     attn_tensor at; /* where: in the caller's tensor, or in scratch; absent: not wanted */
@@ -8795,11 +8797,14 @@ typedef struct attn__backward {
                                            /* if one is being computed */
     char *ones;                            /* factors for gemm: what was there stays */
     size_t workers, worker_bytes, bytes;
-    size_t item, idle; /* of the phase in hand: the batch item; workers that found no cell ready */
+    void (*phase)(struct attn__backward_worker *worker, size_t index); /* the one in hand: what an item of it is; */
+    size_t item, idle; /* of cells, the batch item, and workers that found no cell ready */
 } attn__backward;
 
 typedef struct attn__backward_worker {
     attn__backward *run;
+    const attn__call *call;    /* that of the run, */
+    const attn__kernels *kern; /* and its kernels */
     attn__shared shared;
     attn__block block;            /* block.queries: Q, D x lanes */
     char *dout;                   /* dO of the block, Dv x lanes */
@@ -8830,8 +8835,8 @@ static void attn__fetch_rows(const attn__backward_worker *worker, attn__tile_cac
 {
     const attn_mat rows = attn__chunk_rows(worker, t);
     if (t->dim > 0) /* else there may be no data */
-        worker->run->plan->call.kern->load(cache->rows, t->dim, rows.data, rows.dtype, rows.row_stride, rows.col_stride,
-                                           rows.rows, rows.cols);
+        worker->kern->load(cache->rows, t->dim, rows.data, rows.dtype, rows.row_stride, rows.col_stride, rows.rows,
+                           rows.cols);
     cache->head = worker->block.at.kv_head;
     cache->held = worker->keys;
 }
@@ -8840,7 +8845,7 @@ static void attn__fetch_rows(const attn__backward_worker *worker, attn__tile_cac
    */
 static void attn__move_sums(const attn__backward_worker *worker, char *tiles, const attn_tensor *t, int store)
 {
-    const attn__kernels *kern = worker->run->plan->call.kern;
+    const attn__kernels *kern = worker->kern;
     const attn_mat m = attn__chunk_rows(worker, t);
     size_t padded = attn__whole(m.cols, kern->lanes), r, c, high, wide, ld;
     for (r = 0; tiles && r < m.rows; r += kern->rows)
@@ -8879,8 +8884,8 @@ static void attn__find_delta(attn__backward_worker *worker)
     const attn__backward *w = worker->run;
     const attn__plan *plan = w->plan;
     const attn__block *block = &worker->block;
-    const attn__kernels *kern = plan->call.kern;
-    size_t lanes = block->tile.lanes, Dv = plan->call.v.dim, row, d, n, h, i;
+    const attn__kernels *kern = worker->kern;
+    size_t lanes = block->tile.lanes, Dv = worker->call->v.dim, row, d, n, h, i;
     double lse, delta;
     ATTN__MEMSET(worker->delta, 0, lanes * kern->size);
     ATTN__MEMSET(worker->lse, 0, lanes * kern->size);
@@ -8888,7 +8893,7 @@ static void attn__find_delta(attn__backward_worker *worker)
         char *dout = attn__real_at(plan, worker->dout, d * lanes);
         n = attn__min(Dv - d, ATTN__TILE_KEYS);
         attn__gather(block, dout, block->tile.layout, &w->dout, d, n);
-        attn__gather(block, worker->dscores, block->tile.layout, &plan->call.out, d, n);
+        attn__gather(block, worker->dscores, block->tile.layout, &worker->call->out, d, n);
         kern->block.add_dot(worker->delta, worker->dscores, dout, n, lanes);
     }
     for (row = 0; row < block->at.count; row++) {
@@ -8896,7 +8901,7 @@ static void attn__find_delta(attn__backward_worker *worker)
         lse = attn__get_element(attn__query_at(block, &w->lse, h, i, 0), w->lse.dtype);
         if (attn__bits(lse) == attn__bits(attn__minus_infinity()))
             lse = 0;
-        attn__set_real(plan, worker->lse, row, attn__divide(lse, plan->call.softmax_scale));
+        attn__set_real(plan, worker->lse, row, attn__divide(lse, worker->call->softmax_scale));
         delta = attn__get_real(plan, worker->delta, row);
         if (w->grads.dlse.data)
             delta -= attn__get_element(attn__query_at(block, &w->grads.dlse, h, i, 0), w->grads.dlse.dtype);
@@ -8910,7 +8915,6 @@ static void attn__find_delta(attn__backward_worker *worker)
 static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_head, size_t index)
 {
     const attn__backward *w = worker->run;
-    const attn__schedule *s = &w->plan->schedule;
     attn__block *block = &worker->block;
     attn__place *at = &block->at;
     size_t head = attn__quotient(index, w->head_blocks), first = (index - head * w->head_blocks) * w->block_rows;
@@ -8922,11 +8926,11 @@ static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_h
     at->row = head * at->queries + first;
     at->count = first < at->queries ? attn__min(w->block_rows, at->queries - first) : 0;
     block->tile.queries = at->count;
-    block->tile.lanes = attn__whole(at->count, w->plan->call.kern->lanes);
+    block->tile.lanes = attn__whole(at->count, worker->kern->lanes);
     block->tile.layout = attn__layout_of(block, 0);
     block->split_keys = worker->keys;
-    if (s->mask_tiles > 0)
-        ATTN__MEMSET(block->mask_cache, 0, 2 * s->mask_tiles);
+    if (w->plan->schedule.mask_tiles > 0)
+        ATTN__MEMSET(block->mask_cache, 0, 2 * w->plan->schedule.mask_tiles);
     return at->count > 0;
 }
 
@@ -8954,11 +8958,9 @@ static int attn__sees_chunk(attn__backward_worker *worker)
 /* dS with respect to what score_mod left becomes that with respect to what it was given. */
 ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker)
 {
-    const attn__backward *w = worker->run;
-    const attn__plan *plan = w->plan;
     const attn__block *block = &worker->block;
     const attn__tile *tile = &block->tile;
-    size_t row, h, i, j, size = plan->call.kern->size, k0 = tile->first_key;
+    size_t row, h, i, j, size = worker->kern->size, k0 = tile->first_key;
     char *before = worker->shared.row, *grads = before + tile->keys * size;
     attn__range part;
     for (row = 0; row < block->at.count; row++) {
@@ -8971,8 +8973,8 @@ ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker)
             ATTN__MEMCPY(before + to, worker->shared.before + at, size);
             ATTN__MEMCPY(grads + to, worker->dscores + at, size);
         }
-        w->grads.score_mod_grad(plan->call.opts.score_mod_user, grads, before, part.to - part.from, block->at.b, h, i,
-                                k0 + part.from);
+        worker->run->grads.score_mod_grad(worker->call->opts.score_mod_user, grads, before, part.to - part.from,
+                                          block->at.b, h, i, k0 + part.from);
         for (j = part.from; j < part.to; j++)
             if (!(worker->shared.hidden[j] >> row & 1))
                 ATTN__MEMCPY(worker->dscores + (j * tile->lanes + row) * size, grads + (j - part.from) * size, size);
@@ -8982,27 +8984,25 @@ ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker)
 /* P and dS of the tile that attn__prepare_tile has made ready, as far as biases need it. P is left in tile->scores. */
 static void attn__tile_gradients(attn__backward_worker *worker)
 {
-    const attn__backward *w = worker->run;
-    const attn__plan *plan = w->plan;
-    const attn__kernels *kern = plan->call.kern;
+    const attn__call *call = worker->call;
     attn__block *block = &worker->block;
     attn__tile *tile = &block->tile;
     attn__rows v;
     ATTN__ON_TILE();
     attn__score_tile(block, ATTN_STAGE_FINAL, 0);
-    if (plan->call.opts.score_mod || worker->k_nonfinite || worker->q_nonfinite || worker->dout_nonfinite)
+    if (call->opts.score_mod || worker->k_nonfinite || worker->q_nonfinite || worker->dout_nonfinite)
         attn__find_hidden(block, worker->shared.hidden);
-    attn__tile_rows(block, &v, &plan->call.v, 1);
-    if (plan->call.v.dim > 0)
-        kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, plan->call.v.dim, 0,
-                   NULL, NULL);
+    attn__tile_rows(block, &v, &call->v, 1);
+    if (call->v.dim > 0)
+        call->kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, call->v.dim, 0,
+                         NULL, NULL);
     else /* there is no data */
-        ATTN__MEMSET(worker->dscores, 0, tile->keys * tile->lanes * kern->size);
+        ATTN__MEMSET(worker->dscores, 0, tile->keys * tile->lanes * call->kern->size);
     attn__drop(block, worker->dscores);
-    kern->block.backward(tile, worker->dscores, worker->lse, worker->delta, plan->call.softmax_scale,
-                         w->modified ? 1.0 : plan->call.opts.scale);
+    call->kern->block.backward(tile, worker->dscores, worker->lse, worker->delta, call->softmax_scale,
+                               worker->run->modified ? 1.0 : call->opts.scale);
     attn__drop(block, tile->scores);
-    if (plan->call.opts.score_mod)
+    if (call->opts.score_mod)
         attn__modify_gradients(worker);
 }
 
@@ -9015,11 +9015,10 @@ static attn_mat attn__bias_place(const attn__backward *w, size_t b, size_t h, si
     return attn_mat_t(place);
 }
 
-/* place = x, or += x; a tile of reals is added in worker->kept, which is faster than attn__add_to. */
-static void attn__put_sums(attn__backward_worker *worker, const attn_mat *place, const char *x, size_t ld)
+/* place = x, or += x if it adds; a tile of reals is added in worker->kept, which is faster than attn__add_to. */
+static void attn__put_sums(attn__backward_worker *worker, const attn_mat *place, const char *x, size_t ld, int adds)
 {
-    const attn__kernels *kern = worker->run->plan->call.kern;
-    int adds = worker->run->grads.accumulate;
+    const attn__kernels *kern = worker->kern;
     if (adds && place->dtype != kern->real) {
         attn__add_to(kern, place, x, ld, 1.0);
         return;
@@ -9038,8 +9037,8 @@ static void attn__put_sums(attn__backward_worker *worker, const attn_mat *place,
 static void attn__add_biases(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan->call;
-    const attn__kernels *kern = call->kern;
+    const attn__call *call = worker->call;
+    const attn__kernels *kern = worker->kern;
     attn__block *block = &worker->block;
     attn__tile *tile = &block->tile;
     const attn_tensor *bias = &w->sums[ATTN__DBIAS].at, *slopes = &w->sums[ATTN__DSLOPES].at;
@@ -9056,7 +9055,7 @@ static void attn__add_biases(attn__backward_worker *worker)
         kern->block.sum_rows(tile, attn__tensor_at(bias, b, h, 0, k0), worker->dscores);
     } else if (bias->data) {
         const attn_mat place = attn__bias_place(w, b, h, i, block->at.count, k0, tile->keys);
-        attn__put_sums(worker, &place, worker->dscores, tile->lanes);
+        attn__put_sums(worker, &place, worker->dscores, tile->lanes, w->grads.accumulate);
     }
     if (slopes->data) {
         alibi = attn__query_at(block, slopes, h, i, 0);
@@ -9076,7 +9075,7 @@ ATTN__NOINLINE void attn__add_nonfinite_rows(attn__backward_worker *worker, cons
                                              const void *weights)
 {
     const attn__plan *plan = worker->run->plan;
-    const attn__kernels *kern = plan->call.kern;
+    const attn__kernels *kern = worker->kern;
     const attn__block *block = &worker->block;
     const attn__tile *tile = &block->tile;
     size_t padded = attn__whole(t->dim, kern->lanes), row, d, j, h, i, c, at;
@@ -9099,35 +9098,32 @@ ATTN__NOINLINE void attn__add_nonfinite_rows(attn__backward_worker *worker, cons
 /* dq += dS^T K, over the keys of the tile. */
 static void attn__add_queries(attn__backward_worker *worker)
 {
-    const attn__plan *plan = worker->run->plan;
+    const attn__kernels *kern = worker->kern;
+    const attn_tensor *k = &worker->call->k;
     const attn__tile *tile = &worker->block.tile;
-    size_t D = plan->call.k.dim, n = tile->keys * D * plan->call.kern->size;
-    attn__rows k;
-    const void *rows;
-    attn__tile_rows(&worker->block, &k, &plan->call.k, 1);
-    rows = k.data;
+    size_t D = k->dim, n = tile->keys * D;
+    attn__rows rows;
+    attn__tile_rows(&worker->block, &rows, k, 1);
     if (worker->k_nonfinite) {
-        ATTN__MEMCPY(worker->clean, rows, n);
-        attn__clear_nonfinite(plan->call.kern, worker->clean, tile->keys * D, plan->call.kern->real);
-        rows = worker->clean;
+        ATTN__MEMCPY(worker->clean, rows.data, n * kern->size);
+        attn__clear_nonfinite(kern, worker->clean, n, kern->real);
+        rows.data = worker->clean;
     }
-    plan->call.kern->gemm(worker->dq, rows, 1, (ptrdiff_t)D, D, worker->dscores, tile->lanes, tile->keys, 0,
-                          worker->run->ones, NULL);
+    kern->gemm(worker->dq, rows.data, 1, (ptrdiff_t)D, D, worker->dscores, tile->lanes, tile->keys, 0,
+               worker->run->ones, NULL);
     if (worker->k_nonfinite)
-        attn__add_nonfinite(&worker->block, &plan->call.k, NULL, worker->dq, tile->layout, worker->dscores,
-                            worker->shared.hidden);
+        attn__add_nonfinite(&worker->block, k, NULL, worker->dq, tile->layout, worker->dscores, worker->shared.hidden);
 }
 
 /* sums += weights rows, over the queries of the block: dk with dS and Q, dv with P and dO. */
 static void attn__add_keys(attn__backward_worker *worker, char *sums, const void *weights, const char *rows,
                            const attn_tensor *t, int nonfinite)
 {
-    const attn__plan *plan = worker->run->plan;
     const attn__tile *tile = &worker->block.tile;
-    size_t padded = attn__whole(t->dim, plan->call.kern->lanes);
-    sums = attn__real_at(plan, sums, (tile->first_key - worker->keys.from) * padded);
-    plan->call.kern->gemm(sums, weights, (ptrdiff_t)tile->lanes, 1, tile->keys, rows, padded, tile->queries, 0,
-                          worker->run->ones, NULL);
+    size_t padded = attn__whole(t->dim, worker->kern->lanes);
+    sums += (tile->first_key - worker->keys.from) * padded * worker->kern->size;
+    worker->kern->gemm(sums, weights, (ptrdiff_t)tile->lanes, 1, tile->keys, rows, padded, tile->queries, 0,
+                       worker->run->ones, NULL);
     if (nonfinite)
         attn__add_nonfinite_rows(worker, t, sums, weights);
 }
@@ -9136,25 +9132,24 @@ static void attn__add_keys(attn__backward_worker *worker, char *sums, const void
 static void attn__backward_tile(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan->call;
-    const attn__kernels *kern = call->kern;
-    attn__block *block = &worker->block;
+    const attn__kernels *kern = worker->kern;
+    const attn__tile *tile = &worker->block.tile;
+    const attn_opts *o = &worker->call->opts;
     attn__tile_gradients(worker);
-    if (worker->dv && call->v.dim > 0)
-        attn__add_keys(worker, worker->dv, block->tile.scores, worker->dout_rows, &w->dout, worker->dout_nonfinite);
+    if (worker->dv && w->dout.dim > 0)
+        attn__add_keys(worker, worker->dv, tile->scores, worker->dout_rows, &w->dout, worker->dout_nonfinite);
     attn__add_biases(worker);
     if (!worker->dq && !worker->dk)
         return;
-    if (call->opts.softcap > 0)
-        kern->block.softcap_backward(&block->tile, worker->dscores, worker->shared.capped, call->opts.softcap,
-                                     call->opts.scale);
+    if (o->softcap > 0)
+        kern->block.softcap_backward(tile, worker->dscores, worker->shared.capped, o->softcap, o->scale);
     else if (w->modified)
-        kern->store(worker->dscores, kern->real, 0, 1, worker->dscores, 0, 1, block->tile.keys * block->tile.lanes,
-                    attn__to_real(w->plan, call->opts.scale));
+        kern->store(worker->dscores, kern->real, 0, 1, worker->dscores, 0, 1, tile->keys * tile->lanes,
+                    attn__to_real(w->plan, o->scale));
     if (worker->dq)
         attn__add_queries(worker);
     if (worker->dk)
-        attn__add_keys(worker, worker->dk, worker->dscores, worker->q_rows, &call->q, worker->q_nonfinite);
+        attn__add_keys(worker, worker->dk, worker->dscores, worker->q_rows, &worker->call->q, worker->q_nonfinite);
 }
 
 /* -- a cell -- */
@@ -9162,10 +9157,9 @@ static void attn__backward_tile(attn__backward_worker *worker)
 /* The keys of the tile at `tile` that the block may see, in whole register tiles; returns if there are any. */
 static int attn__tile_part(attn__backward_worker *worker, size_t tile, attn__range *part)
 {
-    const attn__plan *plan = worker->run->plan;
     const attn__range *seen = &worker->block.visible_to_any;
     int all;
-    size_t rows = plan->call.kern->rows, end = attn__min(tile + plan->schedule.tile_keys, worker->keys.to);
+    size_t rows = worker->kern->rows, end = attn__min(tile + worker->run->plan->schedule.tile_keys, worker->keys.to);
     part->from = attn__max(seen->from, tile);
     part->to = attn__min(seen->to, end);
     if (part->from < part->to)
@@ -9181,7 +9175,7 @@ static int attn__tile_part(attn__backward_worker *worker, size_t tile, attn__ran
 static void attn__meet_chunk(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan->call;
+    const attn__call *call = worker->call;
     attn__block *block = &worker->block;
     if (!worker->loaded) {
         attn__fetch_rows(worker, &worker->shared.k, &call->k);
@@ -9207,7 +9201,6 @@ static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t 
                                 size_t chunk)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan->call;
     attn__block *block = &worker->block;
     attn__range part;
     size_t index, tile;
@@ -9231,7 +9224,7 @@ static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t 
             attn__backward_tile(worker);
         }
         if (gathered && worker->dq)
-            attn__scatter(block, &w->sums[ATTN__DQ].at, 0, worker->dq, block->tile.layout, call->q.dim, 1.0);
+            attn__scatter(block, &w->sums[ATTN__DQ].at, 0, worker->dq, block->tile.layout, worker->call->q.dim, 1.0);
     }
     if (worker->loaded) {
         attn__move_sums(worker, worker->dk, &w->sums[ATTN__DK].at, 1);
@@ -9246,8 +9239,8 @@ static void attn__unit_cell(attn__backward_worker *worker, size_t unit, size_t i
                             size_t chunk)
 {
     const attn__backward *w = worker->run;
-    size_t b = w->items > 1 ? item : attn__quotient(unit, w->plan->call.k.heads);
-    size_t kv_head = w->items > 1 ? unit : unit - b * w->plan->call.k.heads;
+    size_t b = w->items > 1 ? item : attn__quotient(unit, worker->call->k.heads);
+    size_t kv_head = w->items > 1 ? unit : unit - b * worker->call->k.heads;
     attn__backward_cell(worker, b, kv_head, first, attn__min(first + count, w->unit_blocks), chunk);
 }
 
@@ -9305,7 +9298,7 @@ static size_t attn__summed_items(const attn__backward *w)
 static void attn__sum_place(attn__backward_worker *worker, size_t index)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan->call;
+    const attn__call *call = worker->call;
     const attn_tensor *bias = &w->grads.bias;
     size_t room = w->block_rows, tile = index % w->chunks;
     size_t row = index / w->chunks % w->head_blocks, place = index / w->chunks / w->head_blocks;
@@ -9321,10 +9314,7 @@ static void attn__sum_place(attn__backward_worker *worker, size_t index)
             size_t block = h % w->group * w->head_blocks + row;
             attn__backward_cell(worker, b, h / w->group, block, block + 1, tile);
         }
-    if (starts)
-        call->kern->store(to.data, to.dtype, to.row_stride, to.col_stride, worker->kept, room, to.rows, to.cols, 1.0);
-    else
-        attn__put_sums(worker, &to, worker->kept, room);
+    attn__put_sums(worker, &to, worker->kept, room, w->grads.accumulate && !starts);
 }
 
 static void attn__clear_head(attn__backward_worker *worker, size_t index) /* counted through all sums */
@@ -9343,9 +9333,8 @@ static void attn__clear_head(attn__backward_worker *worker, size_t index) /* cou
 static void attn__sum_sink(attn__backward_worker *worker, size_t head)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan->call;
     size_t items = attn__summed_items(w) > 0 ? attn__items(w->plan) : 0, b, index, row, h, i;
-    double sink = (double)call->opts.sinks[head], lse, sum = 0, lost = 0;
+    double sink = (double)worker->call->opts.sinks[head], lse, sum = 0, lost = 0;
     if (attn__bits(sink) == attn__bits(attn__minus_infinity()))
         items = 0;
     for (b = 0; b < items; b++)
@@ -9392,8 +9381,8 @@ static void attn__finish_head(attn__backward_worker *worker, size_t index)
     b = index / out->heads;
     h = index % out->heads;
     if (sum <= &w->sums[ATTN__DV]) { /* 16-bit gradients are rounded */
-        w->plan->call.kern->store(attn__tensor_at(out, b, h, 0, 0), out->dtype, out->len_stride, out->dim_stride,
-                                  attn__tensor_at(&sum->at, b, h, 0, 0), out->dim, out->len, out->dim, 1.0);
+        worker->kern->store(attn__tensor_at(out, b, h, 0, 0), out->dtype, out->len_stride, out->dim_stride,
+                            attn__tensor_at(&sum->at, b, h, 0, 0), out->dim, out->len, out->dim, 1.0);
         return;
     }
     for (i = 0; i < out->len; i++)
@@ -9406,11 +9395,6 @@ static void attn__finish_head(attn__backward_worker *worker, size_t index)
 }
 
 /* -- workers -- */
-
-typedef struct attn__phase {
-    attn__backward *run;
-    void (*item)(attn__backward_worker *worker, size_t index);
-} attn__phase;
 
 /* Lays out the arrays of a worker. */
 static void attn__carve_backward(attn__arena *arena, const attn__backward *w, attn__backward_worker *worker)
@@ -9516,24 +9500,25 @@ static int attn__carve_sums(attn__backward *w, char *base)
 
 static void attn__phase_worker(attn__share *share)
 {
-    const attn__phase *phase = (const attn__phase *)share->arg;
-    const attn__backward *w = phase->run;
+    attn__backward *w = (attn__backward *)share->arg;
     attn__arena arena = {w->plan->scratch + share->index * w->worker_bytes, 0};
     attn__backward_worker worker;
     size_t index;
-    worker.run = phase->run;
+    worker.run = w;
+    worker.call = &w->plan->call;
+    worker.kern = w->plan->call.kern;
     attn__carve_backward(&arena, w, &worker);
     attn__begin_tiles(&worker.block, w->plan, &worker.shared);
     worker.k_nonfinite = worker.q_nonfinite = worker.dout_nonfinite = 0;
     worker.keys.from = worker.keys.to = 0;
     while (attn__take(share, &index))
-        phase->item(&worker, index);
+        w->phase(&worker, index);
 }
 
 static void attn__run_phase(attn__backward *w, void (*item)(attn__backward_worker *, size_t), size_t items)
 {
-    attn__phase phase = {w, item};
-    attn__spread(&w->plan->call.ctx, w->workers, items, attn__phase_worker, &phase, NULL, 0);
+    w->phase = item;
+    attn__spread(&w->plan->call.ctx, w->workers, items, attn__phase_worker, w, NULL, 0);
 }
 
 /* All cells of the units that are cut, for one item of those that are summed. A run may end before all is done: where
