@@ -7104,18 +7104,19 @@ static void attn__choose_scale(attn__call *call)
     call->softmax_scale = plain ? o->scale : 1;
 }
 
-/* The one place where options of the engine are checked and resolved, for arguments whose shapes have been. */
-static void attn__plan_resolve(attn__plan *plan, attn__check *check)
+/* The one place where options of the engine are checked and resolved, for arguments whose shapes have been. The way
+   back has no products of pairs of BF16, and a schedule of its own, which is made when its memory is laid out. */
+static void attn__plan_resolve(attn__plan *plan, attn__check *check, int back)
 {
     attn__call *call = &plan->call;
     attn_opts *o = &call->opts;
-    attn_dtype kv = call->k.dtype == call->v.dtype ? call->k.dtype : ATTN_F32;
+    attn_dtype kv = call->k.dtype == call->v.dtype && !back ? call->k.dtype : ATTN_F32;
     attn__resolve_options(check, call);
     o->scale = attn__scale(o->scale, call->q.dim);
     attn__choose_scale(call);
     /* in tiles that have listed keys alone, keys that make a term must be listed together */
     call->kern = attn__ctx_products(&call->ctx, call->q.dtype, kv, o->blocks.kv_len);
-    if (attn__is_sound(check) && call->kern)
+    if (!back && attn__is_sound(check) && call->kern)
         attn__require(check, attn__plan_schedule(plan), ATTN_ERR_OVERFLOW, "q");
     if (call->has_options)
         attn__require_values(check, call);
@@ -7159,23 +7160,20 @@ static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t
     return attn__check_end(check);
 }
 
-static void attn__plan_execute_in(attn__plan *plan, char *stack)
+ATTN__NOINLINE void attn__plan_on_stack(attn__plan *plan)
 {
+    char stack[ATTN__PLAN_STACK];
     plan->scratch = attn__align(stack);
     attn__plan_execute(plan);
     plan->scratch = NULL; /* the stack ends here */
 }
 
-ATTN__NOINLINE void attn__plan_on_stack(attn__plan *plan)
-{
-    char stack[ATTN__PLAN_STACK];
-    attn__plan_execute_in(plan, stack);
-}
-
 ATTN__NOINLINE void attn__plan_on_last_stack(attn__plan *plan)
 {
     char stack[ATTN__LAST_STACK];
-    attn__plan_execute_in(plan, stack);
+    plan->scratch = attn__align(stack);
+    attn__plan_execute(plan);
+    plan->scratch = NULL;
 }
 
 static attn_status attn__plan_run(attn__plan *plan, attn_status status)
@@ -7204,7 +7202,7 @@ ATTN__NOINLINE attn_status attn__sdpa_ready(attn__plan *plan, const attn_ctx *ct
     attn__list_options(&check, plan);
     attn__check_views(&check);
     attn__require_inputs(&check, &plan->call);
-    attn__plan_resolve(plan, &check);
+    attn__plan_resolve(plan, &check, 0);
     return attn__plan_ready(plan, &check, plan->bytes);
 }
 
@@ -7961,7 +7959,7 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, attn__stored s, 
         attn__blame(&c, ATTN_ERR_VALUE, "opts.dropout", 0, "does not go with a cache", 0, "");
     if (opts && opts->sequences > 0)
         attn__blame(&c, ATTN_ERR_VALUE, "opts.sequences", 0, "does not go with a cache", 0, "");
-    attn__plan_resolve(plan, &c);
+    attn__plan_resolve(plan, &c, 0);
     if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE) && attn__sees_missing(plan))
         attn__blame(&c, ATTN_ERR_VALUE, s.is[ATTN__TOKENS + !s.paged].name, 0, "a query sees a token that is not there",
                     0, "");
@@ -8392,6 +8390,13 @@ ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
    Q = q wq + bq, K and V become packed rows in scratch, where the engine reads them as heads; what it returns goes
    through wo. A bias is one more term of each sum. */
 
+typedef struct attn__projection_back { /* what a projection has on the way back, else NULL */
+    attn_tensor *heads;                /* the gradient of its heads, of the last one the heads themselves; */
+    const attn_tensor *x; /* the gradients that are wanted, else absent: of x, where NULL says that it is the last; */
+    const attn_mat *w;    /* of the weights, x^T heads, of the last the transpose of that; */
+    float *b;             /* of the bias */
+} attn__projection_back;
+
 typedef struct attn__projection { /* one of the four, between rows of the caller and rows of heads in scratch */
     const attn_tensor *x;         /* q, k, v; of the last, whose way is the other one, out, or dout */
     attn_tensor *heads;
@@ -8399,21 +8404,40 @@ typedef struct attn__projection { /* one of the four, between rows of the caller
     const float *bias;
     const size_t *lens; /* valid rows of each item; of texts, behind their starts, the end of the last; NULL = all */
 
-    attn_tensor *dheads;   /* on the way back: the gradient of heads, of the last heads itself; */
-    const attn_tensor *dx; /* what is wanted, else absent; NULL says that it is the last */
-    const attn_mat *dw;    /* x^T dheads, of the last its transpose */
-    float *db;
+    attn__projection_back d;
 } attn__projection;
 
 typedef struct attn__mha {
     attn__plan plan; /* of the projections: its tensors lie in scratch */
-    const attn_mha_weights *given; /* NULL is a fault */
     attn_mha_weights w;
-    attn__projection p[4];    /* of q, k, v, out */
-    attn_tensor mean;         /* the mean of the weights, where that is wanted: all of them lie in scratch then */
-    size_t rest_bytes, bytes; /* scratch of the products, and of the engine after them; all of it */
-    attn_ctx ctx;             /* of the products */
+    attn__projection p[4]; /* of q, k, v, out */
+    attn_tensor mean;      /* the mean of the weights, where that is wanted: all of them lie in scratch then */
+    attn_ctx ctx;          /* of the products */
 } attn__mha;
+
+/* The arguments of a call that is a job, as the caller gave them; what a call does not have is NULL. */
+typedef struct attn__given {
+    const attn_tensor *out, *q, *k, *v; /* the way back through a layer has its dout as out, for it is of that shape */
+    const attn_opts *opts;
+    const attn_ctx *ctx;
+    const attn_mha_weights *weights;
+    const void *grads; /* attn_grads or attn_mha_grads */
+    const attn_tensor *dout, *lse;
+} attn__given;
+
+/* A call whose plan is large. It is planned on the stack and, if it is to run, once more in the memory that its arrays
+   get, from where it runs; so the plan does not take stack from what runs. Every plan is a struct of its own that
+   begins with an attn__plan. */
+typedef struct attn__job {
+    size_t size;                                                              /* of the struct; */
+    void (*plan)(attn__plan *plan, attn__check *c, const attn__given *given); /* checks and resolves all arguments; */
+    size_t (*carve)(attn__plan *plan, char *base); /* lays out the arrays, and returns their bytes, or SIZE_MAX, for */
+    const char *overflows;                         /* which this argument is blamed; */
+    void (*say)(attn__text *t, const attn__plan *plan); /* explains the plan; */
+    void (*run)(attn__plan *plan);
+} attn__job;
+
+#define ATTN__JOB_STACK 4096 /* bytes that are enough for every plan and its alignment */
 
 /* [B][L][H][D] without data. Products that overflow are found when it is carved. */
 ATTN__NOINLINE attn_tensor attn__packed(attn_dtype dtype, size_t B, size_t L, size_t H, size_t D)
@@ -8501,7 +8525,7 @@ static void attn__require_columns(attn__check *c, size_t n, size_t heads, size_t
 }
 
 /* Lists the arguments of a layer; or those of the way back, of which the first is dout. */
-ATTN__NOINLINE void attn__mha_list(attn__check *c, const attn__mha *mha, int back)
+ATTN__NOINLINE void attn__mha_list(attn__check *c, const attn__mha *mha, const attn__given *given, int back)
 {
     static const attn__argument attn__arguments[] = {
         {"out", ATTN__OUT, 0, ATTN__SHAPE4(B, 1, Lq, E)}, {"dout", ATTN__LATE, 0, ATTN__SHAPE4(B, 1, Lq, E)},
@@ -8519,7 +8543,7 @@ ATTN__NOINLINE void attn__mha_list(attn__check *c, const attn__mha *mha, int bac
     static const attn__argument attn__mean = {"opts.weights", ATTN__OUT | ATTN__ANY_FLOAT, 0,
                                               ATTN__SHAPE4(B, 1, Lq, Lk)};
     const attn_mha_weights *w = &mha->w;
-    const void *const each[] = {mha->p[3].x, mha->p[0].x, mha->p[1].x, mha->p[2].x, mha->given}, *mean = &mha->mean;
+    const void *const each[] = {given->out, given->q, given->k, given->v, given->weights}, *mean = &mha->mean;
     size_t D = mha->plan.call.q.dim, Dv = mha->plan.call.v.dim;
     attn__bind(c, ATTN__L_H, w->heads);
     attn__list(c, attn__arguments + back, 1, NULL, each, 0);
@@ -8538,8 +8562,8 @@ ATTN__NOINLINE void attn__mha_list(attn__check *c, const attn__mha *mha, int bac
     attn__require_columns(c, w->wv.cols, w->kv_heads, Dv, "weights.wv");
     attn__require_columns(c, w->wo.rows, w->heads, Dv, "weights.wo");
     attn__require(c, D > 0, ATTN_ERR_SHAPE, "weights.wq");
-    if (mha->plan.call.opts.sequences > 0 && mha->p[0].x->batch != 1)
-        attn__blame(c, ATTN_ERR_SHAPE, "q", mha->p[0].x->batch, " items, where ", 1, " has all texts");
+    if (mha->plan.call.opts.sequences > 0 && given->q->batch != 1)
+        attn__blame(c, ATTN_ERR_SHAPE, "q", given->q->batch, " items, where ", 1, " has all texts");
 }
 
 static void attn__carve_tensor(attn__arena *arena, attn_tensor *t)
@@ -8580,11 +8604,11 @@ static size_t attn__projections_bytes(const attn__mha *mha)
     attn_mat wt, heads;
     for (; p < mha->p + 4; p++) {
         bytes = attn__max(bytes, attn__product_bytes(plan, p->heads->batch * p->heads->len, p->w));
-        if (!p->dheads)
+        if (!p->d.heads)
             continue;
-        tokens = p->dheads->batch * p->dheads->len; /* 0 if absent */
+        tokens = p->d.heads->batch * p->d.heads->len; /* 0 if absent */
         wt = attn_mat_t(*p->w);
-        heads = attn_mat_of(NULL, plan->call.kern->real, tokens, p->dheads->heads * p->dheads->dim);
+        heads = attn_mat_of(NULL, plan->call.kern->real, tokens, p->d.heads->heads * p->d.heads->dim);
         bytes = attn__max(bytes, attn__product_bytes(plan, tokens, &wt));
         bytes = attn__max(bytes, attn__product_bytes(plan, p->x->dim, &heads));
     }
@@ -8592,30 +8616,31 @@ static size_t attn__projections_bytes(const attn__mha *mha)
 }
 
 /* Carves what products and engine, which takes so many bytes, use one after another, as the last of the scratch.
-   Returns 0 on overflow. */
-static int attn__carve_rest(attn__mha *mha, attn__arena *arena, size_t bytes)
+   Returns the bytes of it all; SIZE_MAX on overflow. */
+static size_t attn__carve_rest(attn__mha *mha, attn__arena *arena, size_t bytes)
 {
+    if (arena->used == SIZE_MAX)
+        return SIZE_MAX;
     mha->ctx = mha->plan.call.ctx;
-    if (!arena->base)
-        mha->rest_bytes = attn__max(bytes, attn__projections_bytes(mha));
-    mha->rest_bytes = attn__max(mha->rest_bytes, attn__ctx_workers(&mha->ctx, SIZE_MAX) * ATTN__STACK); /* no product */
-    mha->ctx.scratch = mha->plan.scratch = (char *)attn__carve(arena, mha->rest_bytes, 1); /* needs the stack */
-    mha->ctx.scratch_size = mha->rest_bytes;
+    bytes = attn__max(bytes, attn__projections_bytes(mha));
+    bytes = attn__max(bytes, attn__ctx_workers(&mha->ctx, SIZE_MAX) * ATTN__STACK); /* no product needs the stack */
+    mha->ctx.scratch = mha->plan.scratch = (char *)attn__carve(arena, bytes, 1);
+    mha->ctx.scratch_size = bytes;
     attn__carve(arena, 1, ATTN__ALIGN); /* to align what the caller gives */
-    mha->bytes = arena->used;
-    return arena->used != SIZE_MAX;
+    return arena->used;
 }
 
-/* Carves the scratch of a layer. Returns 0 on overflow. */
-static int attn__carve_mha(attn__mha *mha, char *base)
+/* Carves the scratch of a layer. Returns its bytes; SIZE_MAX on overflow. */
+static size_t attn__carve_mha(attn__plan *plan, char *base)
 {
+    attn__mha *mha = (attn__mha *)plan;
     attn__arena arena = {base, 0};
     int i;
     for (i = 0; i < 4; i++)
         attn__carve_tensor(&arena, mha->p[i].heads);
     if (!attn__tensor_absent(&mha->mean))
-        attn__carve_tensor(&arena, &mha->plan.call.opts.weights);
-    return arena.used != SIZE_MAX && attn__carve_rest(mha, &arena, mha->plan.bytes);
+        attn__carve_tensor(&arena, &plan->call.opts.weights);
+    return attn__carve_rest(mha, &arena, plan->bytes);
 }
 
 /* The valid rows of each item of a projection. No starts, and too many, are refused later. */
@@ -8626,32 +8651,30 @@ static const size_t *attn__rows_of(const attn_opts *o, const size_t *lens, const
     return starts && o->sequences <= (size_t)PTRDIFF_MAX / sizeof *starts ? starts + o->sequences : NULL;
 }
 
-static void attn__set_projections(attn__mha *mha, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
-                                  const attn_tensor *v)
+static void attn__set_projections(attn__mha *mha, const attn__given *given)
 {
     attn__call *call = &mha->plan.call;
     const attn_mha_weights *w = &mha->w;
     const size_t *q_lens = attn__rows_of(&call->opts, call->opts.q_lens, call->opts.q_starts);
     const size_t *kv_lens = attn__rows_of(&call->opts, call->opts.kv_lens, call->opts.kv_starts);
-    const attn__projection p[] = {{q, &call->q, &w->wq, w->bq, q_lens, NULL, NULL, NULL, NULL},
-                                  {k, &call->k, &w->wk, w->bk, kv_lens, NULL, NULL, NULL, NULL},
-                                  {v, &call->v, &w->wv, w->bv, kv_lens, NULL, NULL, NULL, NULL},
-                                  {out, &call->out, &w->wo, w->bo, q_lens, NULL, NULL, NULL, NULL}};
+    const attn__projection p[] = {{given->q, &call->q, &w->wq, w->bq, q_lens, {NULL, NULL, NULL, NULL}},
+                                  {given->k, &call->k, &w->wk, w->bk, kv_lens, {NULL, NULL, NULL, NULL}},
+                                  {given->v, &call->v, &w->wv, w->bv, kv_lens, {NULL, NULL, NULL, NULL}},
+                                  {given->out, &call->out, &w->wo, w->bo, q_lens, {NULL, NULL, NULL, NULL}}};
     ATTN__MEMCPY(mha->p, p, sizeof p);
 }
 
-static void attn__mha_begin(attn__mha *mha, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
-                            const attn_tensor *v, const attn_mha_weights *weights, const attn_opts *opts,
-                            const attn_ctx *ctx)
+/* Begins the plan of a layer, or of the way back through it: its weights, the heads between projections and engine, and
+   the projections, without what these have on the way back. */
+static void attn__mha_begin(attn__mha *mha, const attn__given *given)
 {
     attn_mha_weights *w = &mha->w;
+    const attn_tensor *q = given->q, *k = given->k;
     attn_dtype real = attn__real(q->dtype);
     attn_tensor heads[4]; /* out, q, k, v */
     size_t D, Dv;
-    attn__copy_struct(w, weights, sizeof *w);
+    attn__copy_struct(w, given->weights, sizeof *w);
     attn__copy_struct(&mha->mean, NULL, sizeof mha->mean);
-    mha->given = weights;
-    mha->bytes = 0;
     w->kv_heads = w->kv_heads ? w->kv_heads : w->heads;
     D = w->heads ? w->wq.cols / w->heads : 0;
     Dv = w->kv_heads ? w->wv.cols / w->kv_heads : 0;
@@ -8659,28 +8682,25 @@ static void attn__mha_begin(attn__mha *mha, const attn_tensor *out, const attn_t
     heads[1] = attn__packed(real, q->batch, q->len, w->heads, D);
     heads[2] = attn__packed(real, q->batch, k->len, w->kv_heads, D);
     heads[3] = attn__packed(real, q->batch, k->len, w->kv_heads, Dv);
-    attn__plan_begin(&mha->plan, &heads[0], &heads[1], &heads[2], &heads[3], opts, ctx);
-    attn__set_projections(mha, out, q, k, v);
+    attn__plan_begin(&mha->plan, &heads[0], &heads[1], &heads[2], &heads[3], given->opts, given->ctx);
+    attn__set_projections(mha, given);
 }
 
-static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *out, const attn_tensor *q,
-                           const attn_tensor *k, const attn_tensor *v, const attn_mha_weights *weights,
-                           const attn_opts *opts, const attn_ctx *ctx)
+static void attn__mha_plan(attn__plan *plan, attn__check *c, const attn__given *given)
 {
-    attn__call *call = &mha->plan.call;
-    const attn_tensor none = ATTN__ZERO;
-    attn__mha_begin(mha, out, q, k, v, weights, opts, ctx);
-    attn__check_begin(c, ctx);
-    if (mha->w.heads > 1 && attn__is_shape(&call->opts.weights, q->batch, 1, q->len, k->len)) {
-        mha->mean = call->opts.weights;
-        call->opts.weights = none;
+    attn__mha *mha = (attn__mha *)plan;
+    attn_tensor *weights = &plan->call.opts.weights;
+    const attn_tensor *q = given->q;
+    attn__mha_begin(mha, given);
+    attn__check_begin(c, given->ctx);
+    if (mha->w.heads > 1 && attn__is_shape(weights, q->batch, 1, q->len, given->k->len)) {
+        mha->mean = *weights;
+        attn__copy_struct(weights, NULL, sizeof *weights);
     }
-    attn__mha_list(c, mha, 0);
+    attn__mha_list(c, mha, given, 0);
     if (!attn__tensor_absent(&mha->mean))
-        call->opts.weights = attn__packed(attn__real(q->dtype), q->batch, q->len, mha->w.heads, k->len);
-    attn__plan_resolve(&mha->plan, c);
-    if (attn__is_sound(c) && call->kern)
-        attn__require(c, attn__carve_mha(mha, NULL), ATTN_ERR_OVERFLOW, "q");
+        *weights = attn__packed(attn__real(q->dtype), q->batch, q->len, mha->w.heads, given->k->len);
+    attn__plan_resolve(plan, c, 0);
 }
 
 static void attn__mha_attend(attn__mha *mha) /* as far as the heads' out */
@@ -8691,41 +8711,59 @@ static void attn__mha_attend(attn__mha *mha) /* as far as the heads' out */
     attn__plan_execute(&mha->plan);
 }
 
-/* Plans a layer and, if it is to run, once more in memory that it shares with its arrays: *ready, else NULL. So it is
-   not on the stack of what runs. */
-ATTN__NOINLINE attn_status attn__mha_ready(attn__mha **ready, void **own, const attn_tensor *out, const attn_tensor *q,
-                                           const attn_tensor *k, const attn_tensor *v, const attn_mha_weights *weights,
-                                           const attn_opts *opts, const attn_ctx *ctx)
+static void attn__mha_run(attn__plan *plan)
 {
-    const size_t self = attn__whole(sizeof **ready, ATTN__ALIGN);
-    attn__mha mha;
+    attn__mha *mha = (attn__mha *)plan;
+    const attn__projection *last = &mha->p[3];
+    attn__mha_attend(mha);
+    attn__mean_weights(mha);
+    attn__project(mha, last->x, last->heads, last->w, last->bias, last->lens, 0);
+}
+
+/* Plans a job and, if it is to run, once more in memory of its own, which becomes *ready, else NULL: see attn__job.
+   What is to be released in the end becomes *own. */
+ATTN__NOINLINE attn_status attn__job_ready(attn__plan **ready, void **own, const attn__job *job,
+                                           const attn__given *given)
+{
+    const size_t self = attn__whole(job->size, ATTN__ALIGN);
+    size_t bytes = 0;
+    char stack[ATTN__JOB_STACK];
+    attn__plan *plan = (attn__plan *)(void *)attn__align(stack);
     attn__text t;
     attn__check c;
-    attn__mha_plan(&mha, &c, out, q, k, v, weights, opts, ctx);
-    *ready = (attn__mha *)(void *)attn__borrow(&c, ctx, self + mha.bytes, own);
+    job->plan(plan, &c, given);
+    if (attn__is_sound(&c) && plan->call.kern)
+        bytes = job->carve(plan, NULL);
+    attn__require(&c, bytes != SIZE_MAX, ATTN_ERR_OVERFLOW, job->overflows);
+    *ready = (attn__plan *)(void *)attn__borrow(&c, given->ctx, self + bytes, own);
     if (*ready) {
-        attn__mha_plan(*ready, &c, out, q, k, v, weights, opts, ctx);
-        attn__carve_mha(*ready, (char *)*ready + self);
-    } else if (attn__is_dry(&c) && attn__tell(&t, &c, mha.plan.call.kern, self + mha.bytes)) {
-        attn__say_plan(&t, &mha.plan);
+        job->plan(*ready, &c, given);
+        job->carve(*ready, (char *)*ready + self);
+    } else if (attn__is_dry(&c) && attn__tell(&t, &c, plan->call.kern, self + bytes)) {
+        job->say(&t, plan);
     }
     return attn__check_end(&c);
+}
+
+/* Plans a job and runs it, unless there is a fault, or it is a dry run. */
+static attn_status attn__do_job(const attn__job *job, const attn__given *given)
+{
+    attn__plan *ready;
+    void *own;
+    attn_status status = attn__job_ready(&ready, &own, job, given);
+    if (ready)
+        job->run(ready);
+    attn__release(own);
+    return status;
 }
 
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                               const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn__mha *mha;
-    void *own;
-    attn_status status = attn__mha_ready(&mha, &own, &out, &q, &k, &v, weights, opts, ctx);
-    if (mha) {
-        const attn__projection *last = &mha->p[3];
-        attn__mha_attend(mha);
-        attn__mean_weights(mha);
-        attn__project(mha, last->x, last->heads, last->w, last->bias, last->lens, 0);
-    }
-    attn__release(own);
-    return status;
+    static const attn__job attn__layer = {sizeof(attn__mha), attn__mha_plan, attn__carve_mha, "q",
+                                          attn__say_plan,    attn__mha_run};
+    const attn__given given = {&out, &q, &k, &v, opts, ctx, weights, NULL, NULL, NULL};
+    return attn__do_job(&attn__layer, &given);
 }
 
 /* ==== 8. backward ================================================================================================
@@ -8746,7 +8784,8 @@ ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, att
    Calls:
 
        attn_sdpa_backward
-         attn__backward_plan            checks and resolves the arguments
+         attn__job_ready                plans the call, finds its memory, and plans it once more there:
+           attn__backward_plan            checks and resolves the arguments
            attn__backward_schedule        cuts the work, measures scratch
          attn__backward_execute         runs one phase after another, each with all workers:
            attn__clear_head               outputs that are sums begin with 0
@@ -9616,9 +9655,8 @@ static int attn__backward_schedule(attn__backward *w)
         return 0;
 
     /* units, chunks and cells */
-    w->items = 1;
-    if (call->q.batch > 1 && (g->q.batch == 1 || g->k.batch == 1 || g->v.batch == 1)) /* not so if not wanted */
-        w->items = B;
+    /* a gradient that is summed over items has a batch of 1, one that is not wanted 0 */
+    w->items = call->q.batch > 1 && (g->q.batch == 1 || g->k.batch == 1 || g->v.batch == 1) ? B : 1;
     w->units = w->items > 1 ? Hkv : B * Hkv;
     w->whole_units = w->units;
 #ifdef ATTN__ATOMIC_TAKE
@@ -9716,33 +9754,40 @@ static void attn__forget_outputs(attn_opts *o) /* of the forward call */
     o->scores_stage = ATTN_STAGE_DOT;
 }
 
+typedef struct attn__sdpa_backward { /* the job of attn_sdpa_backward */
+    attn__plan plan;
+    attn__backward way;
+} attn__sdpa_backward;
+
 /* The one place where all arguments of the way back are checked and resolved. */
-static void attn__backward_plan(attn__backward *w, attn__plan *plan, attn__check *check, const attn_grads *grads,
-                                const attn_tensor *dout, const attn_tensor *q, const attn_tensor *k,
-                                const attn_tensor *v, const attn_tensor *out, const attn_tensor *lse,
-                                const attn_opts *opts, const attn_ctx *ctx)
+static void attn__backward_plan(attn__plan *plan, attn__check *check, const attn__given *given)
 {
-    attn__call *call = &plan->call;
+    attn__backward *w = &((attn__sdpa_backward *)plan)->way;
     ATTN__MEMSET(w, 0, sizeof *w);
     w->plan = plan;
-    attn__plan_begin(plan, out, q, k, v, opts, ctx);
-    attn__forget_outputs(&call->opts);
-    attn__copy_struct(&w->grads, grads, sizeof w->grads);
-    w->dout = *dout;
-    w->lse = *lse;
-    attn__check_begin(check, ctx);
-    if (!grads)
+    attn__plan_begin(plan, given->out, given->q, given->k, given->v, given->opts, given->ctx);
+    attn__forget_outputs(&plan->call.opts);
+    attn__copy_struct(&w->grads, given->grads, sizeof w->grads);
+    w->dout = *given->dout;
+    w->lse = *given->lse;
+    attn__check_begin(check, given->ctx);
+    if (!given->grads)
         attn__fault(check, ATTN_ERR_NULL, 0, "grads");
     attn__backward_list(check, w);
-    attn__resolve_options(check, call);
-    call->opts.scale = attn__scale(call->opts.scale, call->q.dim);
-    attn__choose_scale(call);
-    call->kern = attn__ctx_kernels(&call->ctx, attn__real(call->q.dtype));
-    if (attn__is_sound(check) && call->kern)
-        attn__require(check, attn__backward_schedule(w), ATTN_ERR_OVERFLOW, "q");
-    if (call->has_options)
-        attn__require_values(check, call);
-    attn__require_ctx(check);
+    attn__plan_resolve(plan, check, 1);
+}
+
+/* Cuts the work. The scratch is laid out when the call runs: first base is only kept. */
+static size_t attn__place_backward(attn__plan *plan, char *base)
+{
+    attn__backward *w = &((attn__sdpa_backward *)plan)->way;
+    plan->scratch = base;
+    return attn__backward_schedule(w) ? w->bytes : SIZE_MAX;
+}
+
+static void attn__run_backward(attn__plan *plan)
+{
+    attn__backward_execute(&((attn__sdpa_backward *)plan)->way);
 }
 
 static void attn__say_backward(attn__text *t, const attn__backward *w)
@@ -9761,41 +9806,20 @@ static void attn__say_backward(attn__text *t, const attn__backward *w)
         attn__say(t, "grads.bias: every score is computed once more, as heads or items share the bias\n");
 }
 
-ATTN__NOINLINE attn_status attn__backward_ready(attn__backward **ready, void **own, const attn_grads *grads,
-                                                const attn_tensor *dout, const attn_tensor *q, const attn_tensor *k,
-                                                const attn_tensor *v, const attn_tensor *out, const attn_tensor *lse,
-                                                const attn_opts *opts, const attn_ctx *ctx) /* as attn__mha_ready */
+static void attn__say_way(attn__text *t, const attn__plan *plan)
 {
-    const size_t own_size = attn__whole(sizeof **ready, ATTN__ALIGN);
-    const size_t self = own_size + attn__whole(sizeof(attn__plan), ATTN__ALIGN);
-    attn__backward w;
-    attn__plan plan;
-    attn__text t;
-    attn__check c;
-    attn__backward_plan(&w, &plan, &c, grads, dout, q, k, v, out, lse, opts, ctx);
-    *ready = (attn__backward *)(void *)attn__borrow(&c, ctx, self + w.bytes, own);
-    if (*ready) {
-        attn__backward_plan(*ready, (attn__plan *)(void *)((char *)*ready + own_size), &c, grads, dout, q, k, v, out,
-                            lse, opts, ctx);
-        (*ready)->plan->scratch = (char *)*ready + self;
-    } else if (attn__is_dry(&c) && attn__tell(&t, &c, plan.call.kern, self + w.bytes)) {
-        attn__say_pairs(&t, &plan.call);
-        attn__say_backward(&t, &w);
-    }
-    return attn__check_end(&c);
+    attn__say_pairs(t, &plan->call);
+    attn__say_backward(t, &((const attn__sdpa_backward *)plan)->way);
 }
 
 ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
                                         attn_tensor v, attn_tensor out, attn_tensor lse, const attn_opts *opts,
                                         const attn_ctx *ctx)
 {
-    attn__backward *w;
-    void *own;
-    attn_status status = attn__backward_ready(&w, &own, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
-    if (w)
-        attn__backward_execute(w);
-    attn__release(own);
-    return status;
+    static const attn__job attn__back = {
+        sizeof(attn__sdpa_backward), attn__backward_plan, attn__place_backward, "q", attn__say_way, attn__run_backward};
+    const attn__given given = {&out, &q, &k, &v, opts, ctx, NULL, grads, &dout, &lse};
+    return attn__do_job(&attn__back, &given);
 }
 
 /* -- multi-head layer --
@@ -9816,6 +9840,8 @@ typedef struct attn__mha_backward {
     char *rows; /* over tensors that are done with: the gradient of a bias, then sums of heads, then copies of tokens */
 } attn__mha_backward;
 
+ATTN__COUNTED(attn__mha_backward, ATTN__JOB_STACK - ATTN__ALIGN); /* of the plans, the largest */
+
 static int attn__is_zero_row(const attn_mat *m, size_t row) /* of reals, of either sign */
 {
     size_t c;
@@ -9831,11 +9857,11 @@ static int attn__is_zero_row(const attn_mat *m, size_t row) /* of reals, of eith
 static void attn__weights_backward(const attn__mha_backward *w, const attn__projection *p)
 {
     const attn__kernels *kern = w->mha.plan.call.kern;
-    const attn_tensor rows = attn__join_heads(p->dheads), all = attn__join_items(*p->x);
+    const attn_tensor rows = attn__join_heads(p->d.heads), all = attn__join_items(*p->x);
     const attn_mat from = attn_mat_of(rows.data, rows.dtype, rows.batch * rows.len, rows.dim);
     size_t L = rows.len, E = p->x->dim, bytes = from.cols * kern->size, count = 0, t, run;
-    attn_mat x, heads = from, dw = p->dx ? *p->dw : attn_mat_t(*p->dw);
-    if (attn__mat_absent(p->dw))
+    attn_mat x, heads = from, dw = p->d.x ? *p->d.w : attn_mat_t(*p->d.w);
+    if (attn__mat_absent(p->d.w))
         return;
     for (t = 0; t < from.rows; t++)
         count += !attn__is_zero_row(&from, t);
@@ -9860,10 +9886,10 @@ static void attn__weights_backward(const attn__mha_backward *w, const attn__proj
 
 static void attn__bias_backward(const attn__mha_backward *w, const attn__projection *p)
 {
-    attn_tensor dy = attn__join_heads(p->dx ? p->dheads : p->x);
+    attn_tensor dy = attn__join_heads(p->d.x ? p->d.heads : p->x);
     attn_mat sums = attn_mat_of(w->rows, w->mha.plan.call.kern->real, 1, dy.dim), ones, rows;
     size_t b, c;
-    if (!p->db || dy.dim == 0)
+    if (!p->d.b || dy.dim == 0)
         return;
     ATTN__MEMSET(sums.data, 0, sums.cols * attn__size(sums.dtype));
     for (b = 0; b < dy.batch && dy.len > 0; b++) {
@@ -9872,19 +9898,19 @@ static void attn__bias_backward(const attn__mha_backward *w, const attn__project
         attn__product(&sums, &ones, &rows, NULL, 1.0, 1, 0, &w->mha.ctx);
     }
     for (c = 0; c < dy.dim; c++)
-        p->db[c] = (float)(attn__mat_get(&sums, 0, c) + (w->grads->accumulate ? (double)p->db[c] : 0));
+        p->d.b[c] = (float)(attn__mat_get(&sums, 0, c) + (w->grads->accumulate ? (double)p->d.b[c] : 0));
 }
 
 /* dx; of an input that the batch shares, from the sum of heads over the batch, in w->rows. */
 static void attn__input_backward(const attn__mha_backward *w, const attn__projection *p)
 {
     attn_mat wt = attn_mat_t(*p->w), ones, items, sum;
-    attn_tensor heads = *p->dheads;
+    attn_tensor heads = *p->d.heads;
     const size_t *lens = p->lens;
     size_t most = 0, b, n = heads.len * heads.heads * heads.dim;
-    if (attn__tensor_absent(p->dx))
+    if (attn__tensor_absent(p->d.x))
         return;
-    if (p->dx->batch != heads.batch) {
+    if (p->d.x->batch != heads.batch) {
         for (b = 0; lens && b < heads.batch; b++)
             most = attn__max(most, lens[b]);
         lens = lens ? &most : NULL;
@@ -9895,16 +9921,17 @@ static void attn__input_backward(const attn__mha_backward *w, const attn__projec
         heads.data = w->rows;
         heads.batch = 1;
     }
-    attn__project(&w->mha, p->dx, &heads, &wt, NULL, lens, w->grads->accumulate);
+    attn__project(&w->mha, p->d.x, &heads, &wt, NULL, lens, w->grads->accumulate);
 }
 
-static void attn__mha_backward_run(attn__mha_backward *w)
+static void attn__mha_backward_run(attn__plan *plan)
 {
+    attn__mha_backward *w = (attn__mha_backward *)plan;
     const attn__projection *p = w->mha.p, *last = p + 3;
     const attn_mat wot = attn_mat_t(*last->w);
     int inner = !attn__tensor_absent(&w->heads.dout);
     if (inner || !attn__mat_absent(&w->grads->wo)) {
-        attn__plan_schedule(&w->mha.plan);
+        attn__plan_schedule(plan);
         attn__mha_attend(&w->mha);
     }
     if (inner) {
@@ -9939,17 +9966,18 @@ static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
         ATTN__MEMBER(grads, mha_grads, bo, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(E))};
     const attn__projection *p = w->mha.p;
     c->ignored = w->grads->accumulate ? 0 : ATTN__SUM;
-    attn__bind(c, ATTN__L_Gq, attn__gradient_items(p[0].dx, p[0].x));
-    attn__bind(c, ATTN__L_Gk, attn__gradient_items(p[1].dx, p[1].x));
-    attn__bind(c, ATTN__L_Gv, attn__gradient_items(p[2].dx, p[2].x));
+    attn__bind(c, ATTN__L_Gq, attn__gradient_items(p[0].d.x, p[0].x));
+    attn__bind(c, ATTN__L_Gk, attn__gradient_items(p[1].d.x, p[1].x));
+    attn__bind(c, ATTN__L_Gv, attn__gradient_items(p[2].d.x, p[2].x));
     attn__list(c, attn__members, 11, w->grads, NULL, 0);
 }
 
-/* Carves the scratch, and plans the way back that runs in it. Returns 0 on overflow. */
-static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
+/* Carves the scratch of a layer's way back, and cuts the work of the way back through the heads, which runs in it. */
+static size_t attn__carve_mha_backward(attn__plan *plan, char *base)
 {
     attn__arena arena = {base, 0};
-    attn__call *call = &w->mha.plan.call;
+    attn__call *call = &plan->call;
+    attn__mha_backward *w = (attn__mha_backward *)plan;
     attn__backward *heads = &w->heads;
     const attn__projection *p = w->mha.p;
     for (; p < w->mha.p + 3; p++)
@@ -9961,99 +9989,76 @@ static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
         attn_tensor tokens = attn__packed(call->kern->real, call->q.batch, p->x->len, 1, p->x->dim);
         attn__arena rows = {NULL, 0};
         attn__carve(&rows, p->w->cols, call->kern->size);
-        if (!attn__mat_absent(p->dw))
+        if (!attn__mat_absent(p->d.w))
             attn__carve_tensor(&rows, &tokens);
         arena.used = attn__max(arena.used, rows.used);
     }
     attn__carve_tensor(&arena, &call->out);
     for (p = w->mha.p; p < w->mha.p + 3; p++)
-        attn__carve_tensor(&arena, p->dheads);
-    heads->plan = &w->mha.plan; /* which serves one after the other */
+        attn__carve_tensor(&arena, p->d.heads);
+    heads->plan = plan; /* which serves one after the other */
     heads->lse = call->opts.lse;
-    if (arena.used == SIZE_MAX || (!base && !attn__tensor_absent(&heads->dout) && !attn__backward_schedule(heads)))
-        return 0;
-    return attn__carve_rest(&w->mha, &arena, attn__max(heads->plan->bytes, heads->bytes));
+    if (arena.used == SIZE_MAX || (!attn__tensor_absent(&heads->dout) && !attn__backward_schedule(heads)))
+        return SIZE_MAX;
+    return attn__carve_rest(&w->mha, &arena, attn__max(plan->bytes, heads->bytes));
 }
 
-static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const attn_mha_grads *grads,
-                                    const attn_tensor *dout, const attn_tensor *q, const attn_tensor *k,
-                                    const attn_tensor *v, const attn_mha_weights *weights, const attn_opts *opts,
-                                    const attn_ctx *ctx)
+static void attn__mha_backward_plan(attn__plan *plan, attn__check *c, const attn__given *given)
 {
-    attn__call *call = &w->mha.plan.call;
     static const attn_mha_grads attn__none = ATTN__ZERO;
-    const attn_mha_grads *g = grads ? grads : &attn__none;
-    attn_tensor *const dheads[] = {&w->heads.grads.q, &w->heads.grads.k, &w->heads.grads.v, &call->out};
-    const attn_tensor *const dx[] = {&g->q, &g->k, &g->v, NULL};
-    const attn_mat *const dw[] = {&g->wq, &g->wk, &g->wv, &g->wo};
-    float *const db[] = {g->bq, g->bk, g->bv, g->bo};
-    const attn__projection *p;
-    size_t i;
+    const attn_mha_grads *g = given->grads ? (const attn_mha_grads *)given->grads : &attn__none;
+    attn__mha_backward *w = (attn__mha_backward *)plan;
+    attn__call *call = &plan->call;
+    attn_grads *heads = &w->heads.grads;
+    const attn__projection_back d[] = {{&heads->q, &g->q, &g->wq, g->bq},
+                                       {&heads->k, &g->k, &g->wk, g->bk},
+                                       {&heads->v, &g->v, &g->wv, g->bv},
+                                       {&call->out, NULL, &g->wo, g->bo}};
+    attn__projection *p;
     attn__copy_struct(&w->heads, NULL, sizeof w->heads);
     w->grads = g;
-    attn__mha_begin(&w->mha, dout, q, k, v, weights, opts, ctx);
+    attn__mha_begin(&w->mha, given);
     attn__forget_outputs(&call->opts);
-    for (i = 0; i < 4; i++) {
-        w->mha.p[i].dheads = dheads[i];
-        w->mha.p[i].dx = dx[i];
-        w->mha.p[i].dw = dw[i];
-        w->mha.p[i].db = db[i];
-    }
-    attn__check_begin(c, ctx);
-    if (!grads)
+    for (p = w->mha.p; p < w->mha.p + 4; p++)
+        p->d = d[p - w->mha.p];
+    attn__check_begin(c, given->ctx);
+    if (!given->grads)
         attn__fault(c, ATTN_ERR_NULL, 0, "grads");
     attn__mha_grads_list(c, w);
-    attn__mha_list(c, &w->mha, 1);
+    attn__mha_list(c, &w->mha, given, 1);
     for (p = w->mha.p; p < w->mha.p + 3; p++)
-        if (!attn__tensor_absent(p->dx) || !attn__mat_absent(p->dw) || p->db) { /* that takes those of heads, and lse */
-            *p->dheads = *p->heads;
+        if (!attn__tensor_absent(p->d.x) || !attn__mat_absent(p->d.w) || p->d.b) { /* that takes those of heads, lse */
+            *p->d.heads = *p->heads;
             w->heads.dout = call->out;
             call->opts.lse = attn__packed(call->q.dtype, call->q.batch, call->q.len, call->q.heads, 1);
             call->has_options = 1;
         }
-    attn__plan_resolve(&w->mha.plan, c);
+    attn__plan_resolve(plan, c, 0);
     attn__require(c, !call->opts.score_mod, ATTN_ERR_VALUE, "opts.score_mod");
-    if (attn__is_sound(c) && call->kern)
-        attn__require(c, attn__carve_mha_backward(w, NULL), ATTN_ERR_OVERFLOW, "dout");
 }
 
-ATTN__NOINLINE attn_status attn__mha_backward_ready(attn__mha_backward **ready, void **own, const attn_mha_grads *grads,
-                                                    const attn_tensor *dout, const attn_tensor *q, const attn_tensor *k,
-                                                    const attn_tensor *v, const attn_mha_weights *weights,
-                                                    const attn_opts *opts, const attn_ctx *ctx) /* as attn__mha_ready */
+/* Explains the plan of the way there, then that of the way back, which takes its place. */
+static void attn__say_mha_backward(attn__text *t, const attn__plan *plan)
 {
-    const size_t self = attn__whole(sizeof **ready, ATTN__ALIGN);
-    attn__mha_backward w;
-    attn__text t;
-    attn__check c;
-    attn__mha_backward_plan(&w, &c, grads, dout, q, k, v, weights, opts, ctx);
-    *ready = (attn__mha_backward *)(void *)attn__borrow(&c, ctx, self + w.mha.bytes, own);
-    if (*ready) {
-        attn__mha_backward_plan(*ready, &c, grads, dout, q, k, v, weights, opts, ctx);
-        attn__carve_mha_backward(*ready, (char *)*ready + self);
-    } else if (attn__is_dry(&c) && attn__tell(&t, &c, w.mha.plan.call.kern, self + w.mha.bytes)) {
-        attn__plan_schedule(&w.mha.plan);
-        attn__say_plan(&t, &w.mha.plan);
-        if (!attn__tensor_absent(&w.heads.dout)) {
-            attn__backward_schedule(&w.heads);
-            attn__say(&t, "then the way back through the heads: ");
-            attn__say_backward(&t, &w.heads);
-        }
-    }
-    return attn__check_end(&c);
+    attn__mha_backward *w = (attn__mha_backward *)(uintptr_t)plan;
+    attn__plan_schedule(&w->mha.plan);
+    attn__say_plan(t, plan);
+    if (attn__tensor_absent(&w->heads.dout))
+        return;
+    attn__backward_schedule(&w->heads);
+    attn__say(t, "then the way back through the heads: ");
+    attn__say_backward(t, &w->heads);
 }
 
 ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
                                        attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
                                        const attn_ctx *ctx)
 {
-    attn__mha_backward *w;
-    void *own;
-    attn_status status = attn__mha_backward_ready(&w, &own, grads, &dout, &q, &k, &v, weights, opts, ctx);
-    if (w)
-        attn__mha_backward_run(w);
-    attn__release(own);
-    return status;
+    static const attn__job attn__layer_back = {sizeof(attn__mha_backward), attn__mha_backward_plan,
+                                               attn__carve_mha_backward,   "dout",
+                                               attn__say_mha_backward,     attn__mha_backward_run};
+    const attn__given given = {&dout, &q, &k, &v, opts, ctx, weights, grads, NULL, NULL};
+    return attn__do_job(&attn__layer_back, &given);
 }
 
 #endif /* ATTN_NO_TRAINING */
