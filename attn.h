@@ -1922,6 +1922,13 @@ ATTN__NOINLINE void attn__list(attn__check *c, const attn__argument *is, size_t 
     }
 }
 
+/* The same with pointers to the arguments one by one: to as many of the table as there are. */
+#define ATTN__LIST(c, is, ...)                                                                                         \
+    do {                                                                                                               \
+        const void *const attn__each[] = {__VA_ARGS__};                                                                \
+        attn__list(c, is, sizeof attn__each / sizeof *attn__each, NULL, attn__each, 0);                                \
+    } while (0)
+
 /* The quotient of what is written is 1, ATTN__OUT, or 0. */
 static int attn__role_of(const attn__check *c, const attn__view *v)
 {
@@ -1953,10 +1960,9 @@ static void attn__list_ctx(attn__check *c)
 {
     static const attn__argument attn__scratch = {"ctx.scratch", ATTN__BYTES | ATTN__OUT | ATTN__OPTIONAL, 0,
                                                  ATTN__SHAPE1(bytes)};
-    const void *const each[] = {c->ctx ? c->ctx->scratch : NULL};
     if (c->ctx && c->ctx->scratch_size > 0) {
         attn__bind(c, ATTN__L_bytes, c->ctx->scratch_size);
-        attn__list(c, &attn__scratch, 1, NULL, each, 0);
+        ATTN__LIST(c, &attn__scratch, c->ctx->scratch);
     }
 }
 
@@ -2240,22 +2246,19 @@ static void attn__require_ctx(attn__check *c)
         attn__blame(c, ATTN_ERR_VALUE, "ctx.isa", 0, attn_isa_string(ctx->isa), 0, ", which this CPU or build lacks");
 }
 
-/* A function that knows its arguments one by one lists and checks them all at once, and its ctx, if it has one. */
-static void attn__check_all(attn__check *c, const attn_ctx *ctx, const attn__argument *is, size_t n,
-                            const void *const *each)
+/* A function that knows its arguments one by one checks them all at once, and its ctx, if it has one. */
+static void attn__check_listed(attn__check *c)
 {
-    attn__check_begin(c, ctx);
-    attn__list(c, is, n, NULL, each, 0);
     attn__list_ctx(c);
     attn__check_views(c);
     attn__require_ctx(c);
 }
 
-/* The same, with pointers to these arguments: as many of the table as there are. */
 #define ATTN__CHECK(c, ctx, is, ...)                                                                                   \
     do {                                                                                                               \
-        const void *const attn__each[] = {__VA_ARGS__};                                                                \
-        attn__check_all(c, ctx, is, sizeof attn__each / sizeof *attn__each, attn__each);                               \
+        attn__check_begin(c, ctx);                                                                                     \
+        ATTN__LIST(c, is, __VA_ARGS__);                                                                                \
+        attn__check_listed(c);                                                                                         \
     } while (0)
 
 /* The text of a fault. Its numbers are said where `middle` joins them; else this is all of it, or nothing. */
@@ -4020,14 +4023,13 @@ static attn_status attn__checked_product(const attn_mat *out, const attn_mat *a,
         {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT | ATTN__SUM, 0, ATTN__SHAPE2(M, N)},
         {"a", ATTN__MAT, 0, ATTN__SHAPE2(M, K)},
         {"b", ATTN__MAT, 0, ATTN__SHAPE2(K, N)}};
-    const void *const each[] = {out, a, b};
     attn__text t;
     attn__gemm g;
     attn__check c;
     int few;
     attn__check_begin(&c, ctx);
     c.ignored = adds ? 0 : ATTN__SUM | ATTN__ANY_FLOAT;
-    attn__list(&c, attn__arguments, 3, NULL, each, 0);
+    ATTN__LIST(&c, attn__arguments, out, a, b);
     attn__list_ctx(&c);
     attn__check_views(&c);
     attn__require(&c, !adds || out->dtype == ATTN_F64 || out->dtype == attn__real(a->dtype), ATTN_ERR_DTYPE, "out");
@@ -7339,9 +7341,7 @@ ATTN__NOINLINE attn_status attn__merge_ready(const attn__merge_run *run, const a
     attn__check check;
     attn__check_begin(&check, ctx);
     attn__list(&check, attn__arguments, 4, run, NULL, 0);
-    attn__list_ctx(&check);
-    attn__check_views(&check);
-    attn__require_ctx(&check);
+    attn__check_listed(&check);
     if (attn__is_dry(&check))
         attn__tell(&t, &check, attn__ctx_kernels(ctx, attn__real(run->out.dtype)), 0);
     return attn__check_end(&check);
@@ -7422,7 +7422,6 @@ ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t H
     static const attn__argument attn__arguments[] = {
         {NULL, ATTN__BYTES | ATTN__OUT, 0, ATTN__SHAPE1(bytes)},
         {NULL, ATTN__BYTES | ATTN__OUT | ATTN__OPTIONAL, 0, ATTN__SHAPE1(M)}};
-    const void *const each[] = {cache, storage};
     attn_kv_cache made = ATTN__ZERO;
     const attn_ctx memory = {{NULL, NULL, 0}, storage, size, ATTN_ISA_BEST, NULL, 0, NULL};
     size_t bytes = 0;
@@ -7431,7 +7430,7 @@ ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t H
     attn__check_begin(&c, NULL);
     attn__bind(&c, ATTN__L_bytes, sizeof *cache);
     attn__bind(&c, ATTN__L_M, size);
-    attn__list(&c, attn__arguments, 2, NULL, each, 0);
+    ATTN__LIST(&c, attn__arguments, cache, storage);
     attn__check_views(&c);
     attn__fault(&c, attn_kv_cache_size(&bytes, B, Hkv, capacity, D, Dv, dtype, ring), 0, NULL);
     attn__require(&c, storage || size == 0, ATTN_ERR_NULL, NULL);
@@ -7590,12 +7589,11 @@ ATTN_API attn_status attn_kv_cache_over(attn_kv_cache *cache, attn_tensor k, att
 {
     const attn_kv_cache made = {k, v, NULL, NULL, lens, first, first != NULL, NULL, NULL};
     const attn__stored s = attn__of_cache(&made);
-    const void *const each[] = {cache};
     static const attn__argument attn__cache = {NULL, ATTN__BYTES | ATTN__OUT, 0, ATTN__SHAPE1(bytes)};
     attn__check c;
     attn__check_begin(&c, NULL);
     attn__bind(&c, ATTN__L_bytes, sizeof *cache);
-    attn__list(&c, &attn__cache, 1, NULL, each, 0);
+    ATTN__LIST(&c, &attn__cache, cache);
     attn__list_stored(&c, &s, 0); /* of I8, which is refused below, too */
     attn__check_views(&c);
     attn__require(&c, !attn__has_scales(k.dtype) && !attn__has_scales(v.dtype), ATTN_ERR_DTYPE, NULL);
@@ -7695,12 +7693,11 @@ static attn_status attn__append(attn__stored to, const attn_tensor *k, const att
         {"k", ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, Hkv, L, D)},
         {"v", ATTN__ANY_FLOAT | ATTN__OPTIONAL, 0, ATTN__SHAPE4(B, Hkv, L, Dv)},
         {"lens", ATTN__LENGTHS | ATTN__OPTIONAL, 0, ATTN__SHAPE1(B)}};
-    const void *const each[] = {k, v, lens};
     int within = attn__is_within(to.v, to.k), absent = attn__tensor_absent(v);
     size_t b, n, len, room, L = k->len, first;
     attn__check c;
     attn__check_stored(&c, &to);
-    attn__list(&c, attn__arguments, 3, NULL, each, 0);
+    ATTN__LIST(&c, attn__arguments, k, v, lens);
     attn__require(&c, !absent || within, ATTN_ERR_NULL, "v");
     attn__check_views(&c);
     if (!absent && within)
@@ -7839,10 +7836,9 @@ ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *f
 {
     const attn__stored s = attn__of_cache(cache);
     static const attn__argument attn__from = {"from", ATTN__LENGTHS, 0, ATTN__SHAPE1(B)};
-    const void *const each[] = {from};
     attn__check c;
     attn__check_stored(&c, &s);
-    attn__list(&c, &attn__from, 1, NULL, each, 0);
+    ATTN__LIST(&c, &attn__from, from);
     attn__bind(&c, ATTN__L_B, s.batch);
     attn__check_views(&c);
     attn__require_tokens(&c, &s, NULL);
@@ -7881,11 +7877,10 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
     static const attn__argument attn__out[] = {
         {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(Hkv, D)},
         {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(Hkv, Dv)}};
-    const void *const each[] = {&out};
     attn__check c;
     attn__check_begin(&c, NULL);
     c.wanted = s.fault;
-    attn__list(&c, attn__out + (values != 0), 1, NULL, each, 0);
+    ATTN__LIST(&c, attn__out + (values != 0), &out);
     attn__list_stored(&c, &s, 1);
     attn__check_views(&c);
     fit = attn__require_tokens(&c, &s, NULL) && b < s.batch;
@@ -7914,14 +7909,13 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, attn__stored s, 
 {
     static const attn__argument attn__arguments[] = {{"out", ATTN__OUT, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
                                                      {"q", ATTN__IN, 0, ATTN__SHAPE4(B, H, Lq, D)}};
-    const void *const each[] = {out, q};
     attn_opts *o = &plan->call.opts;
     attn_tensor *const wide[] = {&o->mask, &o->bias, &o->weights, &o->scores};
     attn__check c;
     size_t b, i, longest = 0, bytes;
     int known;
     attn__check_begin(&c, ctx);
-    attn__list(&c, attn__arguments, 2, NULL, each, 0);
+    ATTN__LIST(&c, attn__arguments, out, q);
     attn__list_stored(&c, &s, 1);
     if (q->dtype == ATTN_F64)
         attn__fault(&c, ATTN_ERR_DTYPE, 0, "q"); /* not out, which differs from that */
@@ -8353,12 +8347,11 @@ ATTN_API attn_status attn_t5_bias_backward(attn_mat dtable, attn_mat dby_distanc
 ATTN_API attn_status attn_alibi_slopes(float *slopes, size_t H)
 {
     static const attn__argument attn__slopes = {NULL, ATTN__FLOATS | ATTN__OUT | ATTN__IF_ANY, 0, ATTN__SHAPE1(H)};
-    const void *const each[] = {slopes};
     size_t h, power = 1;
     attn__check c;
     attn__check_begin(&c, NULL);
     attn__bind(&c, ATTN__L_H, H);
-    attn__list(&c, &attn__slopes, 1, NULL, each, 0);
+    ATTN__LIST(&c, &attn__slopes, slopes);
     attn__check_views(&c);
     while (power <= H / 2)
         power *= 2;
@@ -9725,7 +9718,6 @@ static void attn__backward_list(attn__check *c, const attn__backward *w)
     const attn_grads *g = &w->grads;
     const attn__call *call = &w->plan->call;
     const attn_opts *o = &call->opts;
-    const void *const each[] = {&w->dout, &call->q, &call->k, &call->v, &call->out, &w->lse};
     c->ignored = g->accumulate ? 0 : ATTN__SUM;
     attn__bind(c, ATTN__L_Gq, attn__gradient_items(&g->q, &call->q));
     attn__bind(c, ATTN__L_Gk, attn__gradient_items(&g->k, &call->k));
@@ -9737,7 +9729,7 @@ static void attn__backward_list(attn__check *c, const attn__backward *w)
     attn__bind(c, ATTN__L_distances, attn__max(call->q.len + call->k.len, 1) - 1);
     attn__list(c, attn__members, 8, g, NULL, 0);
     attn__list(c, attn__members + 8, 1, g, NULL, !o->score_mod);
-    attn__list(c, attn__arguments, 6, NULL, each, 0);
+    ATTN__LIST(c, attn__arguments, &w->dout, &call->q, &call->k, &call->v, &call->out, &w->lse);
     attn__list_options(c, w->plan);
     attn__check_views(c);
     attn__require(c, attn__tensor_absent(&g->bias) || !attn__tensor_absent(&o->bias), ATTN_ERR_SHAPE, "grads.bias");
