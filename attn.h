@@ -3481,14 +3481,13 @@ static void attn__pool_end(attn__pool *pool)
 
 static int attn__pool_sync(attn__pool *pool) /* makes lock and conditions, all or none */
 {
-    if (!ATTN__MUTEX_NEW(&pool->lock))
-        return 0;
-    if (ATTN__CONDITION_NEW(&pool->wake)) {
-        if (ATTN__CONDITION_NEW(&pool->done))
-            return 1;
+    const int lock = ATTN__MUTEX_NEW(&pool->lock), wake = lock && ATTN__CONDITION_NEW(&pool->wake);
+    if (wake && ATTN__CONDITION_NEW(&pool->done))
+        return 1;
+    if (wake)
         ATTN__CONDITION_FREE(&pool->wake);
-    }
-    ATTN__MUTEX_FREE(&pool->lock);
+    if (lock)
+        ATTN__MUTEX_FREE(&pool->lock);
     return 0;
 }
 
@@ -3910,11 +3909,8 @@ static void attn__gemm_worker(attn__share *share)
     const attn__gemm *g = (const attn__gemm *)share->arg;
     size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__blocks(g->out.rows, g->mc) * per_row;
     size_t each = attn__blocks(blocks, share->items), item, first, end, row, n;
-    attn__gemm_block block = {0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, g->lda};
-    block.lanes = share->scratch;
-    block.sums = share->scratch + g->sums_at;
-    block.b = share->scratch + g->b_at;
-    block.a = share->scratch + g->a_at;
+    char *lanes = share->scratch, *sums = lanes + g->sums_at, *b = lanes + g->b_at, *a = lanes + g->a_at;
+    attn__gemm_block block = {0, 0, 0, 0, 0, 0, 0, lanes, sums, b, a, g->lda};
     while (attn__take(share, &item))
         for (first = item * each, end = attn__min(first + each, blocks); first < end; first += n) {
             row = attn__quotient(first, per_row);
@@ -4205,29 +4201,30 @@ static const void *attn__softmax_chunk(const attn__kernels *kern, const attn_mat
 }
 
 /* The maximum of a row, in *max. A row with NaN or +infinity has none: returns 0, and out is NaN. */
-ATTN__INLINE int attn__softmax_max(const attn__kernels *kern, const attn_mat *out, const attn_mat *in, size_t r,
-                                   void *buffer, double *max)
+ATTN__INLINE int attn__softmax_max(const attn__softmax_run *run, size_t r, void *buffer, double *max)
 {
+    const attn__kernels *kern = run->kern;
     int nonfinite = 0;
     size_t i, n;
     *max = attn__lowest(kern->real);
-    for (i = 0; i < in->cols; i += n) {
-        n = attn__min(ATTN__CHUNK, in->cols - i);
-        *max = kern->softmax_max(attn__softmax_chunk(kern, in, r, i, n, buffer), n, *max, &nonfinite);
+    for (i = 0; i < run->in.cols; i += n) {
+        n = attn__min(ATTN__CHUNK, run->in.cols - i);
+        *max = kern->softmax_max(attn__softmax_chunk(kern, &run->in, r, i, n, buffer), n, *max, &nonfinite);
     }
-    for (i = 0; nonfinite && i < out->cols; i++)
-        attn__mat_set(out, r, i, attn__nan());
+    for (i = 0; nonfinite && i < run->out.cols; i++)
+        attn__mat_set(&run->out, r, i, attn__nan());
     return !nonfinite;
 }
 
-static void attn__softmax_row(const attn__kernels *kern, const attn_mat *out, const attn_mat *in, size_t r,
-                              void *buffer)
+static void attn__softmax_row(const attn__softmax_run *run, size_t r, void *buffer)
 {
+    const attn__kernels *kern = run->kern;
+    const attn_mat *out = &run->out, *in = &run->in;
     int direct = out->dtype == kern->real && out->col_stride == 1;
     double max, sum = 0, lost = 0;
     size_t i, n;
     void *e = buffer;
-    if (!attn__softmax_max(kern, out, in, r, buffer, &max))
+    if (!attn__softmax_max(run, r, buffer, &max))
         return;
     for (i = 0; i < in->cols; i += n) {
         n = attn__min(ATTN__CHUNK, in->cols - i);
@@ -4243,7 +4240,7 @@ static void attn__softmax_row(const attn__kernels *kern, const attn_mat *out, co
     }
 }
 
-ATTN__NOINLINE void attn__sparse_row(const attn__softmax_run *run, size_t r, double *x);
+ATTN__NOINLINE void attn__sparse_row(const attn__softmax_run *run, size_t r, void *buffer);
 
 static void attn__softmax_worker(attn__share *share)
 {
@@ -4251,10 +4248,7 @@ static void attn__softmax_worker(attn__share *share)
     size_t item, r;
     while (attn__take(share, &item))
         for (r = item * run->rows; r < attn__min((item + 1) * run->rows, run->out.rows); r++)
-            if (run->power == 0)
-                attn__softmax_row(run->kern, &run->out, &run->in, r, share->scratch);
-            else
-                attn__sparse_row(run, r, (double *)(void *)share->scratch);
+            (run->power == 0 ? attn__softmax_row : attn__sparse_row)(run, r, share->scratch);
 }
 
 /* The scratch that a softmax has use for: if it must convert. */
@@ -4325,15 +4319,15 @@ static size_t attn__load_below(const attn__kernels *wide, double *x, const attn_
     return n;
 }
 
-/* A row, in double. x: room for a chunk. */
-ATTN__NOINLINE void attn__sparse_row(const attn__softmax_run *run, size_t r, double *x)
+/* A row, in double; the buffer holds a chunk of it. */
+ATTN__NOINLINE void attn__sparse_row(const attn__softmax_run *run, size_t r, void *buffer)
 {
     const attn__kernels *wide = run->kern;
     const attn_mat *out = &run->out, *in = &run->in;
     const int power = run->power;
-    double max, t = -1, last, sum, lost, slope, rest, above;
+    double *x = (double *)buffer, max, t = -1, last, sum, lost, slope, rest, above;
     size_t i, j, n;
-    if (!attn__softmax_max(wide, out, in, r, x, &max))
+    if (!attn__softmax_max(run, r, buffer, &max))
         return;
     do { /* the sum of elements less 1, and minus its slope, at t */
         last = t;
