@@ -13,11 +13,10 @@
    CONTENTS: search for "==== " to walk through this file
        API: types, views, steps, engine, key/value cache, pages, positions, multi-head layer, training, threads
        What is promised: threads, memory, numerics, determinism; versions
-       1. compiler, configuration, checked sizes       6. engine
-       2. views and dtypes                             7. cache, positions, layer
-       3. scalar math                                  8. backward
-       4. instruction sets, kernel table, threads      9. kernels
-       5. steps
+       attention: the call; its options and schedule; the walk, a tile, few rows, weights and scores, keys, rows
+       around it: merge, matrix products, softmax, steps, key/value cache, positions, multi-head layer, training
+       the ground: compiler, memory, views, arguments, elements, kernel table, instruction sets, ctx, threads
+       the kernels: for all instruction sets, written once
 
    WHAT IT DOES
        - float, double, IEEE half and bfloat16, mixed freely, rounded once when stored; any strides
@@ -82,7 +81,7 @@
        ATTN_POW
        ATTN_ASSERT(x)        checks for mistakes of the library itself, never of yours              default: nothing
 */
-#ifndef ATTN__PASS
+#if !defined(ATTN__PASS) && !defined(ATTN__GROUND)
 
 #ifndef ATTN_H
 #define ATTN_H
@@ -491,7 +490,7 @@ typedef struct attn_kv_cache {
     size_t *lens;               /* [B] tokens appended so far, less those truncated */
     size_t *first;              /* [B] the oldest token still there: 0 unless a ring has dropped some; NULL: all 0 */
     int ring;
-    void *own; /* what attn_kv_cache_free frees, or NULL */
+    void *own;         /* what attn_kv_cache_free frees, or NULL */
     attn_fault *fault; /* as in attn_ctx, of append, truncate, reorder, copy and row; NULL after attn_kv_cache_init and
                           _over, then the program may set it */
 } attn_kv_cache;
@@ -728,14 +727,14 @@ typedef void (*attn_score_mod_grad)(void *user, void *dscores, const void *befor
    writes nothing and returns ATTN_OK. Gradients of 16-bit types are summed in the compute type and rounded once; F64 is
    for inputs of F64, but bias and by_distance take any float type. */
 typedef struct attn_grads {
-    attn_tensor q, k, v;     /* of the shapes of q, k, v; but batch 1 where an input that the whole batch shares has
+    attn_tensor q, k, v;  /* of the shapes of q, k, v; but batch 1 where an input that the whole batch shares has
                                 batch_stride 0: summed over the batch */
-    attn_tensor bias;        /* of the shape of opts.bias: summed over its dimensions of 1 */
-    attn_mat by_distance;    /* H x (Lq + Lk - 1), where opts.bias is what attn_relative makes: summed over the batch */
-    float *sinks;            /* [H], summed over the batch */
-    float *alibi_slopes;     /* [H], summed over the batch */
-    attn_tensor dlse;        /* an input: the gradient that reaches lse, B x H x Lq x 1 of any float type; absent = 0 */
-    int accumulate;          /* adds to what is there. Not to 16-bit types: ATTN_ERR_DTYPE */
+    attn_tensor bias;     /* of the shape of opts.bias: summed over its dimensions of 1 */
+    attn_mat by_distance; /* H x (Lq + Lk - 1), where opts.bias is what attn_relative makes: summed over the batch */
+    float *sinks;         /* [H], summed over the batch */
+    float *alibi_slopes;  /* [H], summed over the batch */
+    attn_tensor dlse;     /* an input: the gradient that reaches lse, B x H x Lq x 1 of any float type; absent = 0 */
+    int accumulate;       /* adds to what is there. Not to 16-bit types: ATTN_ERR_DTYPE */
     attn_score_mod_grad score_mod_grad; /* given score_mod_user; required with opts.score_mod, else not looked at */
 } attn_grads;
 
@@ -768,10 +767,10 @@ ATTN_API attn_status attn_t5_bias_backward(attn_mat dtable, attn_mat dby_distanc
 
 /* What attn_mha_backward writes. Absent or NULL: not wanted; if none is wanted, as in attn_grads. */
 typedef struct attn_mha_grads {
-    attn_tensor q, k, v;        /* of the shapes of q, k, v; or batch 1, as in attn_grads */
-    attn_mat wq, wk, wv, wo;    /* of the shapes of the weights */
-    float *bq, *bk, *bv, *bo;   /* [H D], [Hkv D], [Hkv Dv], [E] */
-    int accumulate;             /* adds to what is there. Not to 16-bit types: ATTN_ERR_DTYPE */
+    attn_tensor q, k, v;      /* of the shapes of q, k, v; or batch 1, as in attn_grads */
+    attn_mat wq, wk, wv, wo;  /* of the shapes of the weights */
+    float *bq, *bk, *bv, *bo; /* [H D], [Hkv D], [Hkv Dv], [E] */
+    int accumulate;           /* adds to what is there. Not to 16-bit types: ATTN_ERR_DTYPE */
 } attn_mha_grads;
 
 /* The gradients of attn_mha, which it computes once more for that: the other arguments are those of the forward call,
@@ -941,10 +940,21 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 /* clang-format on */
 #else
 
-/* How this file includes itself. Section 9, the kernels, stands behind the implementation, in a part of its own that is
-   compiled where ATTN__PASS is defined. Section 4 defines it once for each instruction set and includes this file, of
-   which that part alone is compiled then. So the kernels are written once. Sections 1 to 3 are what all use; 4 the way
-   from an instruction set to its kernels; 5 to 8 the functions of the API, the engine in the middle. */
+/* How to read what follows. Below stand, from what a reader knows first to what all of it stands on:
+
+       attention      the call, its plan, the walk over blocks and splits, a tile, few rows, weights and scores; then
+                      what a tile asks: where keys lie, and which rows a block has
+       around it      merge, matrix products, softmax, steps, key/value cache, positions, multi-head layer, training
+       the ground     compiler, sizes and memory, views, arguments, elements, scalar math, the kernel table, instruction
+                      sets, the ctx, threads
+       the kernels    all arithmetic on vectors, written once for all instruction sets
+
+   Each is a room that begins with "====", says what it is for and what it may not know, and declares what it calls of
+   rooms further down. So this file can be read from here to its end.
+
+   A compiler wants it the other way round, for macros and types of the ground come before their use. So this file
+   includes itself: with ATTN__GROUND the ground alone is compiled, at the place where that is included, below; and the
+   ground includes the kernels once for each instruction set, which ATTN__PASS names. */
 
 /* What keeps bits equal. DETERMINISM promises that bits depend on the inputs alone: not on threads, scratch, layout,
    neighbours, or what hidden keys hold. These are the rules that hold it; whoever changes one of these functions
@@ -981,9 +991,6798 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    Layout: rows that cannot be read where they lie are copied, element by element, and take the same kernels (load).
    Numbers: ATTN__TILE_KEYS, FEW_KEYS, FEW_CHAIN, FIRST_KEYS, FIRST_CHAIN, SPLITS, SPLIT_KEYS, GEMM_SHORT,
    GEMM_FEW_SHORT, CHUNK (of a softmax), SOFTMAX_SCALE_LEAST, attn__tuned (few, few_rows) and ATTN__PAIRS_BEST change
-   bits. Names without attn__ are kernels of section 9. */
+   bits. Names without attn__ are kernels, at the end of the file. */
 
-/* ==== 1. compiler, configuration, checked sizes ================================================================== */
+/* The name under which this file includes itself, once for each variant of the kernels. */
+#if !defined(ATTN_HEADER) && defined(__FILE_NAME__)
+#define ATTN_HEADER __FILE_NAME__
+#elif !defined(ATTN_HEADER)
+#define ATTN_HEADER "attn.h"
+#endif
+
+#define ATTN__GROUND 1
+#include ATTN_HEADER
+#undef ATTN__GROUND
+
+#ifndef ATTN__PASSED
+/* clang-format off */
+#error "attn.h includes itself, but found another file: define ATTN_HEADER as its name, and do not paste it"
+/* clang-format on */
+#endif
+
+/* ==== attention ====================================================================================================
+
+   This room has what everything here is about: attn_sdpa, the formula, and the two things that a call is described by,
+   what was asked (attn__call) and how it will be done (attn__plan).
+
+   out = softmax(scale q k^T + ...) v without the score matrix. The rows of one key/value head, that is all queries of
+   all query heads of its group, are cut into query blocks (with lists of keys, the rows of each list: see Lists). A
+   block meets its keys tile by tile, and after each tile holds the exact result over the keys so far. This is the online
+   softmax; the kernel `softmax` finds m, P and sum, and by how much `out` is rescaled:
+
+       S   = scale K Q^T           the scores of a tile of keys
+       S   = softcap, bias, ...    as the options say; -infinity where a query does not see a key
+       m   = max(m, S)             the largest score so far, of each query
+       P   = exp(S - m)            the weights; what was summed before is scaled by exp(old m - m)
+       sum = sum + P
+       out = out + P V             and at the end out / sum
+                                                      Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
+
+   Calls, each to be found by searching for its name; those without attn__ are kernels, at the end of the file:
+
+       attn_sdpa
+         attn__sdpa_ready              checks and resolves the arguments, makes the schedule, finds the scratch
+           attn__plan_resolve          defaults and options: the one place
+           attn__plan_schedule         how the work is cut into tasks
+         attn__plan_run                runs it there, or on the stack
+           attn__plan_execute          runs the workers; where splits ran in parallel, merges them
+             attn__sdpa_worker         takes units of work until none is left
+               attn__attend_blocks     the query blocks of a unit, or one split of a block
+                 attn__begin_block     which keys its rows see; Q gathered into vectors
+                 attn__attend_split    a split of the keys, tile by tile, for all blocks of the unit
+                   attn__process_tile
+                     attn__prepare_tile       does any row see any of its keys? no more is done if none does
+                     attn__score_tile         K Q^T by gemm; softcap, bias, ALiBi, score_mod, hidden keys by softcap
+                                              and edit; scores that are wanted go to the caller's matrices
+                     softmax                  the kernel: m, P, sum; attn__drop
+                     attn__accumulate_values  out + P V by gemm, which rescales what was there
+                 merge                 the kernel: the result over one more split joins that over those before
+                 attn__finish_block    out / sum, sinks, lse; attn__finish_matrices: weights and scores
+
+   Layout. Of many rows, queries lie on the lanes of vectors: maxima, sums and hidden keys are compared and added lane
+   by lane, K and V are read where they lie, row by row, each element broadcast to all lanes. Few rows, as in decoding,
+   would leave most lanes idle: there the terms of a dot product lie on lanes (see the room of few rows).
+
+   Lists. All rows of a block have the same keys to choose from. With lists of key blocks, the queries of one row of
+   lists are taken together, and a group is the query heads that share it. Packed texts are items whose rows follow each
+   other in the tensors: attn__place says where they begin.
+
+   Keys. A tile spans tile_keys numbers. Which keys it has, and where their rows lie, is for the room of keys to say: in
+   one run, or in several, whose numbers follow each other.
+
+   Units. A worker takes a few blocks of one head together, as one unit of work. They meet each tile one after another,
+   and share its way from memory, and its copy if it needs one (other types, rows that lie far apart). Units are dealt
+   out for as many heads in turn as there are workers, or for all heads of a batch item that share a mask or bias: those
+   of the last queries of these heads first, as causal attention has the longest there.
+
+   Split-KV. Many keys are cut into splits, each with a result of its own, merged from left to right. Where they lie
+   depends on the number of valid keys alone; whether they run one after another or in parallel changes no bit. */
+
+typedef struct attn__call { /* what was asked */
+    attn_tensor out, q, k, v;
+    attn_opts opts;  /* resolved: scale is not 0; dimensions of mask and bias that broadcast have stride 0 */
+    int has_options; /* 0: none was given, all of opts but the scale is zero */
+    attn_ctx ctx;
+    const attn__kernels *kern;
+    double scale;         /* what dot products are multiplied by before the options, */
+    double softmax_scale; /* and what is left to softmax: 1, or all of it where nothing in between wants scores */
+    int edits;            /* attn__edit */
+} attn__call;
+
+/* Options that change scores one by one, after softcap. */
+enum attn__edit { ATTN__EDIT_BIAS = 1, ATTN__EDIT_ALIBI = 2, ATTN__EDIT_MOD = 4 };
+
+typedef struct attn__source {   /* where keys and values are: what a cache says, and packed texts */
+    int newest;                 /* whatever the causal rule, o = causal_offset, or keys - queries without it */
+    size_t *oldest;             /* [B] the oldest key still there; NULL = 0 */
+    size_t capacity;            /* key j is row j % capacity of k and v; SIZE_MAX outside of a cache */
+    const uint32_t *table;      /* of page table[b * table_stride + j / capacity]; NULL: of batch item b */
+    size_t table_stride, pages; /* how many pages there are */
+    const size_t *starts;       /* key j of text b is row starts[b] + j of item 0; NULL: no texts */
+    float *k_scales, *v_scales; /* I8: [B, or pages][Hkv][capacity]; else NULL */
+} attn__source;
+
+static const attn__source attn__no_source = {0, NULL, SIZE_MAX, NULL, 0, 0, NULL, NULL, NULL};
+
+typedef struct attn__schedule {     /* how the work is cut; a function of views, options present, width and kernels */
+    size_t list_rows, list_queries; /* of a batch item: queries that share the keys, and a row of lists; see Lists */
+    size_t heads, group,
+        rows;          /* of a row of lists: its groups of query heads; heads of one, and their queries together */
+    size_t block_rows; /* rows of a query block, in whole vectors, */
+    size_t most_rows;  /* and if blocks were filled one after another, for which there is room; */
+    int full_rows;     /* as many as any block has: several blocks may share a unit */
+    size_t few;        /* rows of an item and group of query heads that are few, at most; */
+    int takes_few;     /* some items may have few */
+    size_t few_rows, many_rows;  /* room for rows of a block of few, and of many, if there are such blocks */
+    size_t side_heads;           /* few rows: key/value heads that lie side by side, and are one block */
+    size_t blocks, all_blocks;   /* query blocks of one group of a row of lists, and of the batch */
+    size_t tile_keys, few_keys;  /* keys of a tile, and of one of few rows */
+    size_t splits;               /* of a block, at most */
+    size_t unit_blocks;          /* blocks of a group that are a unit of work, at most; */
+    size_t groups, group_units;  /* groups of the call; units of each */
+    size_t mixed_groups;         /* groups whose units are taken in turn */
+    size_t units, workers;       /* units of the call, of blocks, or of one split in parallel; and who takes them */
+    size_t mask_tiles;           /* tiles of a mask whose visibility is cached */
+    int prefetches;              /* many rows prefetch those of the next tile */
+    int holds_next, fetches_few; /* few rows: there is room for where those are that they will read; they prefetch */
+    int skips, scattered;        /* of the room of keys: tiles have listed keys alone; they may lie in several places */
+    int masked, hides;           /* there is a mask; tiles need bits of keys that it, or a list, hides */
+    int vary;                    /* items have as many queries as they say, which is not looked at here */
+    int k_direct, v_direct;      /* rows are read where they lie, unless they lie in several places */
+    int parallel_splits;         /* splits run in parallel: their results are kept, then merged; */
+    int side_splits;             /* there is room for that, as all heads of an item may be one block of few rows */
+    int uniform_rows;            /* rows of a batch item see the same keys, but for the mask */
+    int writes_matrices;         /* weights or scores are wanted */
+    int weights_in_place;        /* weights are wanted where scores can be kept until max and sum are known */
+} attn__schedule;
+
+typedef struct attn__plan {
+    attn__call call;
+    attn__source source;
+    attn__schedule schedule;
+    size_t column;              /* reals for each row of a block, in whole vectors */
+    int frugal;                 /* scratch has to be on the stack: without what only makes calls faster */
+    size_t worker_bytes, bytes; /* scratch of one worker; of all, and of the results of parallel splits behind them, */
+    size_t state_bytes;         /* each of so many, */
+    size_t state_out;           /* so many of these for out */
+    char *scratch;
+    void *own; /* what is allocated; */
+    int runs;  /* attn__plan_ready */
+} attn__plan;
+
+static attn_status attn__plan_run(attn__plan *plan, attn_status status);
+ATTN__NOINLINE attn_status attn__sdpa_ready(attn__plan *plan, const attn_ctx *ctx);
+static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t bytes);
+ATTN__NOINLINE void attn__plan_on_stack(attn__plan *plan);
+ATTN__NOINLINE void attn__plan_on_last_stack(attn__plan *plan);
+/* of "the plan: options" */
+static void attn__list_options(attn__check *check, const attn__plan *plan);
+static void attn__require_inputs(attn__check *check, const attn__call *call);
+static void attn__plan_resolve(attn__plan *plan, attn__check *check, int back);
+/* of "the plan: schedule" */
+static int attn__plan_schedule(attn__plan *plan);
+static void attn__say_plan(attn__message *t, const attn__plan *plan);
+/* of "the walk" */
+static void attn__plan_execute(attn__plan *plan);
+
+static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
+                             const attn_tensor *v, const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__copy_struct(&plan->call.opts, opts, sizeof plan->call.opts);
+    attn__copy_struct(&plan->call.ctx, ctx, sizeof plan->call.ctx);
+    plan->call.has_options = opts != NULL;
+    plan->frugal = 0;
+    plan->source = attn__no_source;
+    plan->source.starts = plan->call.opts.sequences > 0 ? plan->call.opts.kv_starts : NULL;
+    plan->call.out = *out;
+    plan->call.q = *q;
+    plan->call.k = *k;
+    plan->call.v = *v;
+}
+
+ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
+                               const attn_ctx *ctx)
+{
+    attn__plan plan;
+    attn__plan_begin(&plan, &out, &q, &k, &v, opts, ctx);
+    return attn__plan_run(&plan, attn__sdpa_ready(&plan, ctx));
+}
+
+ATTN__NOINLINE attn_status attn__sdpa_ready(attn__plan *plan, const attn_ctx *ctx) /* begun */
+{
+    static const attn__argument attn__arguments[] = {
+        {"out", ATTN__OUT, offsetof(attn__call, out), ATTN__SHAPE4(B, H, Lq, Dv)},
+        {"q", ATTN__IN, offsetof(attn__call, q), ATTN__SHAPE4(B, H, Lq, D)},
+        {"k", ATTN__IN, offsetof(attn__call, k), ATTN__SHAPE4(B, Hkv, Lk, D)},
+        {"v", ATTN__IN, offsetof(attn__call, v), ATTN__SHAPE4(B, Hkv, Lk, Dv)}};
+    attn__check check;
+    attn__check_begin(&check, ctx);
+    attn__list(&check, attn__arguments, 4, &plan->call, NULL, 0);
+    attn__list_options(&check, plan);
+    attn__check_views(&check);
+    attn__require_inputs(&check, &plan->call);
+    attn__plan_resolve(plan, &check, 0);
+    return attn__plan_ready(plan, &check, plan->bytes);
+}
+
+/* Ends the checks of a plan: a dry run is told what there is to tell, else memory is found. plan->runs, if that is to
+   follow: here the stack is that of checks. */
+static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t bytes)
+{
+    const attn_ctx *ctx = &plan->call.ctx;
+    attn__message t;
+    plan->scratch = NULL;
+    plan->own = NULL;
+    plan->runs = check->status == ATTN_OK && plan->schedule.workers > 0 && !ctx->dry_run;
+    if (ATTN__NO_MALLOC && check->status == ATTN_OK && plan->schedule.workers > 0 && !ctx->scratch &&
+        plan->bytes > ATTN__PLAN_STACK) { /* what does not fit on the stack, the only memory, is planned once more */
+        plan->frugal = 1;
+        attn__plan_schedule(plan);
+    }
+    if (ctx->dry_run && attn__tell(&t, check, plan->call.kern, bytes))
+        attn__say_plan(&t, plan);
+    if (plan->runs && (ctx->scratch || plan->bytes > (ATTN__NO_MALLOC ? ATTN__LAST_STACK : ATTN__PLAN_STACK)))
+        plan->runs = (plan->scratch = attn__borrow(check, ctx, plan->bytes, &plan->own)) != NULL;
+    return attn__check_end(check);
+}
+
+static attn_status attn__plan_run(attn__plan *plan, attn_status status)
+{
+    if (plan->runs && plan->scratch)
+        attn__plan_execute(plan);
+    else if (plan->runs && plan->bytes <= ATTN__PLAN_STACK)
+        attn__plan_on_stack(plan);
+    else if (plan->runs)
+        attn__plan_on_last_stack(plan);
+    if (plan->runs)
+        attn__release(plan->own);
+    return status;
+}
+
+ATTN__NOINLINE void attn__plan_on_stack(attn__plan *plan)
+{
+    char stack[ATTN__PLAN_STACK];
+    plan->scratch = attn__align(stack);
+    attn__plan_execute(plan);
+    plan->scratch = NULL; /* the stack ends here */
+}
+
+ATTN__NOINLINE void attn__plan_on_last_stack(attn__plan *plan)
+{
+    char stack[ATTN__LAST_STACK];
+    plan->scratch = attn__align(stack);
+    attn__plan_execute(plan);
+    plan->scratch = NULL;
+}
+
+/* ==== the plan: options ============================================================================================
+
+   Checks what was asked and fills in what was left open: attn__plan_resolve is the one place that knows the defaults of
+   options and refuses what does not go together. It owns attn__call. It knows nothing of tiles or memory, but that
+   attn__plan_schedule may find that sizes overflow; and arrays of the caller are read here only where
+   attn__is_sound says that shapes and addresses are right. */
+
+/* Softmax multiplies by log2(e) in any case, and can take the scale of the scores along. Not a scale below this: the
+   limit under which weights become 0, a number / scale, would be out of range. */
+#define ATTN__SOFTMAX_SCALE_LEAST 1e-20
+
+static void attn__resolve_options(attn__check *check, attn__call *call);
+static void attn__require_values(attn__check *check, const attn__call *call);
+static void attn__require_lists(attn__check *check, const attn__call *call);
+static void attn__require_texts(attn__check *check, const attn__call *call, int sound);
+/* of "keys" */
+static size_t attn__items(const attn__plan *plan);
+
+/* Where nothing between the dot products and softmax wants scores, softmax takes their scale along. It must not be
+   negative then, nor so large that it would have made a finite product infinite. */
+static void attn__choose_scale(attn__call *call)
+{
+    const attn_opts *o = &call->opts;
+    int biased = call->has_options && !attn__tensor_absent(&o->bias), plain;
+    call->edits = biased ? ATTN__EDIT_BIAS : 0;
+    call->edits |= (o->alibi_slopes ? ATTN__EDIT_ALIBI : 0) | (o->score_mod ? ATTN__EDIT_MOD : 0);
+    plain = !(o->softcap > 0) && call->edits == 0;
+    plain = plain && o->scale >= ATTN__SOFTMAX_SCALE_LEAST && o->scale * ATTN__LOG2E <= 1;
+    call->scale = plain ? 1 : o->scale;
+    call->softmax_scale = plain ? o->scale : 1;
+}
+
+/* The one place where options of the engine are checked and resolved, for arguments whose shapes have been. The way
+   back has no products of pairs of BF16, and a schedule of its own, which is made when its memory is laid out. */
+static void attn__plan_resolve(attn__plan *plan, attn__check *check, int back)
+{
+    attn__call *call = &plan->call;
+    attn_opts *o = &call->opts;
+    attn_dtype kv = call->k.dtype == call->v.dtype && !back ? call->k.dtype : ATTN_F32;
+    attn__resolve_options(check, call);
+    o->scale = attn__scale(o->scale, call->q.dim);
+    attn__choose_scale(call);
+    /* in tiles that have listed keys alone, keys that make a term must be listed together */
+    call->kern = attn__ctx_products(&call->ctx, call->q.dtype, kv, o->blocks.kv_len);
+    if (!back && attn__is_sound(check) && call->kern)
+        attn__require(check, attn__plan_schedule(plan), ATTN_ERR_OVERFLOW, "q");
+    if (call->has_options)
+        attn__require_values(check, call);
+    attn__require_ctx(check);
+}
+
+static size_t attn__count_lists(const attn__call *call) /* for each head of lists; without q_len none */
+{
+    const attn_blocks *blocks = &call->opts.blocks;
+    return blocks->q_len > 0 ? attn__ceil_div(call->q.len, blocks->q_len) : 0;
+}
+
+static int attn__lists_absent(const attn_blocks *blocks)
+{
+    return !blocks->index && !blocks->count && !(blocks->q_len | blocks->kv_len | blocks->width) &&
+           !(blocks->batch | blocks->heads);
+}
+
+static void attn__list_options(attn__check *check, const attn__plan *plan) /* and scratch */
+{
+    static const attn__argument attn__arguments[] = {
+        ATTN__MEMBER(opts, opts, causal_offset, ATTN__LENGTHS, ATTN__SHAPE1(items)),
+        ATTN__MEMBER(opts, opts, mask, ATTN__OPTIONAL | ATTN__BOOL | ATTN__BROADCASTS, ATTN__SHAPE4(B, H, Lq, Lk)),
+        ATTN__MEMBER(opts, opts, q_lens, ATTN__OPTIONAL | ATTN__LENGTHS, ATTN__SHAPE1(B)),
+        ATTN__MEMBER(opts, opts, kv_lens, ATTN__OPTIONAL | ATTN__LENGTHS, ATTN__SHAPE1(B)),
+        ATTN__MEMBER(opts, opts, blocks.index, ATTN__FLOATS | ATTN__IF_ANY, ATTN__SHAPE2(lists, width)),
+        ATTN__MEMBER(opts, opts, blocks.count, ATTN__FLOATS | ATTN__IF_ANY, ATTN__SHAPE1(lists)),
+        ATTN__MEMBER(opts, opts, q_starts, ATTN__LENGTHS, ATTN__SHAPE1(starts)),
+        ATTN__MEMBER(opts, opts, kv_starts, ATTN__LENGTHS, ATTN__SHAPE1(starts)),
+        ATTN__MEMBER(opts, opts, bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT | ATTN__BROADCASTS, ATTN__SHAPE4(B, H, Lq, Lk)),
+        ATTN__MEMBER(opts, opts, alibi_slopes, ATTN__OPTIONAL | ATTN__FLOATS, ATTN__SHAPE1(H)),
+        ATTN__MEMBER(opts, opts, sinks, ATTN__OPTIONAL | ATTN__FLOATS, ATTN__SHAPE1(H)),
+        ATTN__MEMBER(opts, opts, lse, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, ATTN__SHAPE4(B, H, Lq, 1)),
+        ATTN__MEMBER(opts, opts, weights, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, ATTN__SHAPE4(B, H, Lq, Lk)),
+        ATTN__MEMBER(opts, opts, scores, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, ATTN__SHAPE4(B, H, Lq, Lk))};
+    const attn_opts *o = &plan->call.opts;
+    size_t lists;
+    if (plan->call.has_options) {
+        attn__bind(check, ATTN__L_items, attn__items(plan));
+        attn__list(check, attn__arguments, 1, o, NULL, o->causal != ATTN_CAUSAL_OFFSET);
+        attn__list(check, attn__arguments + 1, 3, o, NULL, 0);
+        if (!attn__lists_absent(&o->blocks) && o->sequences == 0) { /* which refuse each other */
+            if (!attn__mul_size(&lists, o->blocks.batch, o->blocks.heads) ||
+                !attn__mul_size(&lists, lists, attn__count_lists(&plan->call)))
+                lists = SIZE_MAX;
+            attn__bind(check, ATTN__L_lists, lists);
+            attn__bind(check, ATTN__L_width, o->blocks.width);
+            attn__list(check, attn__arguments + 4, 2, o, NULL, 0);
+        }
+        if (o->sequences > 0) {
+            attn__bind(check, ATTN__L_starts,
+                       attn__max(o->sequences + 1, o->sequences)); /* which overflows at once with 1 */
+            attn__list(check, attn__arguments + 6, 2, o, NULL, 0);
+        }
+        attn__list(check, attn__arguments + 8, 6, o, NULL, 0);
+    }
+    attn__list_ctx(check);
+}
+
+/* What letters cannot say of the shapes of q and k. */
+static void attn__require_inputs(attn__check *check, const attn__call *call)
+{
+    const attn_tensor *q = &call->q, *k = &call->k;
+    if (q->dim == 0)
+        attn__blame(check, ATTN_ERR_SHAPE, "q", 0, "no dims", 0, "");
+    if (q->heads != k->heads && (k->heads == 0 || q->heads % k->heads != 0))
+        attn__blame(check, ATTN_ERR_SHAPE, "q", q->heads, " heads, where ", k->heads, " or a multiple of it fits");
+    if (call->opts.sequences > 0 && q->batch != 1)
+        attn__blame(check, ATTN_ERR_SHAPE, "q", q->batch, " items, where ", 1, " has all texts");
+}
+
+/* The dimensions of an option that are 1 become those of the scores, with stride 0. */
+static void attn__broadcast(attn_tensor *t, const attn__call *call)
+{
+    const attn_tensor *q = &call->q;
+    if (attn__tensor_absent(t))
+        return;
+    t->batch_stride *= t->batch != 1;
+    t->head_stride *= t->heads != 1;
+    t->len_stride *= t->len != 1;
+    t->dim_stride *= t->dim != 1;
+    t->batch = q->batch;
+    t->heads = q->heads;
+    t->len = q->len;
+    t->dim = call->k.len;
+}
+
+static void attn__resolve_options(attn__check *check, attn__call *call)
+{
+    attn_opts *o = &call->opts;
+    const attn_blocks *blocks = &o->blocks;
+    if (!call->has_options)
+        return;
+    if (!attn__lists_absent(blocks) && blocks->batch != 1 && blocks->batch != call->q.batch)
+        attn__blame(check, ATTN_ERR_SHAPE, "opts.blocks", blocks->batch, " items, where ", call->q.batch, " or 1 fit");
+    if (!attn__lists_absent(blocks) && blocks->heads != 1 && blocks->heads != call->k.heads &&
+        blocks->heads != call->q.heads)
+        attn__blame(check, ATTN_ERR_SHAPE, "opts.blocks", blocks->heads, " heads, where ", call->q.heads,
+                    ", those of k, or 1 fit");
+    attn__broadcast(&o->mask, call);
+    attn__broadcast(&o->bias, call);
+}
+
+/* Numbers in their ranges. Arrays are read only where shapes are known to be sound. */
+static void attn__require_values(attn__check *check, const attn__call *call)
+{
+    const attn_opts *o = &call->opts;
+    attn_dtype type = call->q.dtype;
+    double smallest = type == ATTN_F64 ? DBL_MIN : (double)FLT_MIN;
+    int sound = attn__is_sound(check), no_cap = attn__bits(o->softcap) << 1 == 0;
+    attn__require(check, (unsigned)o->causal <= ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
+    attn__require(check, !o->window.on || (o->window.left >= -1 && o->window.right >= -1), ATTN_ERR_VALUE,
+                  "opts.window");
+    if (sound) {
+        attn__require_lengths(check, o->q_lens, call->q.batch, call->q.len, "opts.q_lens");
+        attn__require_lengths(check, o->kv_lens, call->q.batch, call->k.len, "opts.kv_lens");
+    }
+    if (sound && !attn__lists_absent(&o->blocks) && attn__is_aligned(o->blocks.index, sizeof *o->blocks.index) &&
+        attn__is_aligned(o->blocks.count, sizeof *o->blocks.count))
+        attn__require_lists(check, call);
+    attn__require_texts(check, call, sound);
+    attn__require(check, attn__is_factor(o->scale, type), ATTN_ERR_VALUE, "opts.scale");
+    attn__require(check, attn__is_factor(o->softcap, type) && (no_cap || o->softcap >= smallest), ATTN_ERR_VALUE,
+                  "opts.softcap");
+    attn__require(check, attn__is_finite(o->dropout.p) && o->dropout.p >= 0 && o->dropout.p < 1, ATTN_ERR_VALUE,
+                  "opts.dropout");
+    attn__require(check, (unsigned)o->scores_stage <= ATTN_STAGE_FINAL, ATTN_ERR_VALUE, "opts.scores_stage");
+}
+
+/* The lists name blocks that there are, each once and in order. */
+static void attn__require_lists(attn__check *check, const attn__call *call)
+{
+    const attn_blocks *blocks = &call->opts.blocks;
+    size_t lists, most, list, i;
+    attn__require(check, blocks->q_len > 0, ATTN_ERR_VALUE, "opts.blocks.q_len");
+    attn__require(check, blocks->kv_len > 0, ATTN_ERR_VALUE, "opts.blocks.kv_len");
+    if (blocks->q_len == 0 || blocks->kv_len == 0)
+        return;
+    lists = blocks->batch * blocks->heads * attn__count_lists(call);
+    most = attn__ceil_div(call->k.len, blocks->kv_len);
+    for (list = 0; list < lists; list++) {
+        const uint32_t *index = blocks->index + list * blocks->width;
+        attn__require_most(check, blocks->count[list], blocks->width, "opts.blocks.count");
+        for (i = 0; i < blocks->count[list] && attn__rank(check->status) > attn__rank(ATTN_ERR_VALUE); i++) {
+            if (index[i] >= most)
+                attn__blame(check, ATTN_ERR_VALUE, "opts.blocks.index", index[i], ", where there are ", most,
+                            " blocks");
+            if (i > 0 && index[i] <= index[i - 1])
+                attn__blame(check, ATTN_ERR_VALUE, "opts.blocks.index", index[i], " follows ", index[i - 1], "");
+        }
+    }
+}
+
+static void attn__require_starts(attn__check *check, const size_t *starts, size_t sequences, size_t total,
+                                 const char *name)
+{
+    size_t s;
+    if (!attn__is_aligned(starts, sizeof *starts)) /* a fault of its own */
+        return;
+    attn__require_most(check, starts[0], 0, name);
+    for (s = 0; s < sequences; s++)
+        if (starts[s + 1] < starts[s])
+            attn__blame(check, ATTN_ERR_VALUE, name, starts[s + 1], " follows ", starts[s], "");
+    attn__require_most(check, starts[sequences], total, name);
+}
+
+/* Options that speak of one rectangle of queries and keys do not go with texts. */
+static void attn__require_texts(attn__check *check, const attn__call *call, int sound)
+{
+    const attn_opts *o = &call->opts;
+    const char *other = !attn__tensor_absent(&o->mask)      ? "opts.mask"
+                        : o->q_lens                         ? "opts.q_lens"
+                        : o->kv_lens                        ? "opts.kv_lens"
+                        : !attn__lists_absent(&o->blocks)   ? "opts.blocks"
+                        : !attn__tensor_absent(&o->bias)    ? "opts.bias"
+                        : !attn__tensor_absent(&o->weights) ? "opts.weights"
+                        : !attn__tensor_absent(&o->scores)  ? "opts.scores"
+                                                            : NULL;
+    if (o->sequences == 0)
+        return;
+    if (other)
+        attn__blame(check, ATTN_ERR_VALUE, other, 0, "does not go with opts.sequences", 0, "");
+    if (!sound)
+        return;
+    attn__require_starts(check, o->q_starts, o->sequences, call->q.len, "opts.q_starts");
+    attn__require_starts(check, o->kv_starts, o->sequences, call->k.len, "opts.kv_starts");
+}
+
+/* ==== the plan: schedule ===========================================================================================
+
+   How the work is cut into tasks: rows into query blocks, blocks into units, keys into splits, units among workers; and
+   how much scratch that takes. It owns attn__schedule, a function of views, of which options are present, of kernels and
+   width, never of what arrays hold: so a dry run tells what the call will do. Bits depend on few of these numbers, see
+   "What keeps bits equal"; a change of the others changes speed alone. */
+
+static void attn__plan_few(attn__plan *plan, size_t rows, size_t width);
+static int attn__is_direct(const attn__plan *plan, const attn_tensor *t);
+static void attn__say_rows(attn__message *text, const char *name, const attn__plan *plan, const attn_tensor *t,
+                           int direct);
+/* of "the walk" */
+static void attn__measure_plan(attn__plan *plan);
+static int attn__is_packed(const attn_tensor *t);
+/* of "a tile" */
+static int attn__bias_direct(const attn__call *call);
+/* of "keys" */
+static void attn__plan_keys(attn__plan *plan, int every);
+static int attn__has_lists(const attn_opts *opts);
+static size_t attn__valid_keys(const attn__plan *plan, size_t b);
+/* of "rows of a block" */
+static int attn__drops(const attn_opts *opts);
+
+/* Do few rows of so many heads side by side prefetch? */
+static int attn__fetches_few(const attn__plan *plan, size_t heads)
+{
+    const attn__schedule *s = &plan->schedule;
+    const attn_tensor *k = &plan->call.k;
+    double bytes = (double)k->dim * (double)attn__size(k->dtype);
+    return s->takes_few && s->holds_next && attn__isas() & ATTN__FETCHES_FEW &&
+           bytes * (double)s->few_keys * (double)heads <= ATTN__CACHED_BYTES &&
+           bytes * (double)k->len * (double)s->groups > ATTN__FEW_FETCHED;
+}
+
+static size_t attn__count_splits(size_t keys)
+{
+    return attn__min(attn__max(attn__ceil_div(keys, ATTN__SPLIT_KEYS), 1), ATTN__SPLITS);
+}
+
+/* Units of so many query blocks: those of each group; slots of texts, see attn__text_slot. */
+static size_t attn__count_units(const attn__plan *plan, size_t blocks)
+{
+    const attn__schedule *s = &plan->schedule;
+    const size_t texts = plan->call.opts.sequences;
+    return texts > 0 ? (s->rows / (blocks * s->block_rows) + texts) * s->heads
+                     : s->groups * attn__ceil_div(s->blocks, blocks);
+}
+
+/* How the work is cut, and the scratch for it, for arguments that have been checked; 0 if something overflows. */
+static int attn__plan_schedule(attn__plan *plan)
+{
+    attn__schedule *s = &plan->schedule;
+    const attn__call *call = &plan->call;
+    const attn__kernels *kern = call->kern;
+    const attn_opts *opts = &call->opts;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), rows = 0, most = 1, full;
+    int empty = call->q.batch == 0 || call->q.heads == 0;
+    attn__plan_keys(plan, !attn__tensor_absent(&opts->scores) && opts->scores_stage != ATTN_STAGE_FINAL);
+    s->writes_matrices = call->has_options && call->k.len > 0 &&
+                         (!attn__tensor_absent(&opts->weights) || !attn__tensor_absent(&opts->scores));
+    s->weights_in_place =
+        s->writes_matrices && opts->weights.dtype == kern->real && opts->weights.dim_stride == 1 && !attn__drops(opts);
+
+    /* query blocks: the rows of a group of query heads, in whole vectors, as evenly as can be; no wider than a register
+       tile of gemm, so that its packed tiles, one below the other, are rows of tile.lanes reals */
+    if (!attn__mul_size(&s->rows, s->group, s->list_queries) || !attn__mul_size(&most, s->group, call->q.len) ||
+        !attn__mul_size(&rows, empty ? 1 : call->q.heads / call->k.heads, call->q.len))
+        return 0;
+    full = s->masked ? attn__min(kern->cols, ATTN__MASK_ROWS) : kern->cols;
+    s->most_rows = attn__min(attn__max(attn__whole(s->rows, kern->lanes), kern->lanes), full);
+    s->full_rows = s->most_rows == full;
+    s->blocks = attn__ceil_div(s->rows, s->most_rows);
+    s->block_rows = s->most_rows;
+    if (s->blocks > 1 && opts->sequences == 0)
+        s->block_rows = attn__whole(attn__ceil_div(s->rows, s->blocks), kern->lanes);
+    s->all_blocks = s->groups = 0;
+    if (!empty && (call->v.dim > 0 || s->writes_matrices || !attn__tensor_absent(&opts->lse))) {
+        if (!attn__mul_size(&s->groups, s->heads, attn__items(plan)) ||
+            !attn__mul_size(&s->groups, s->groups, s->list_rows) ||
+            !attn__mul_size(&s->all_blocks, s->groups, s->blocks))
+            return 0;
+        if (s->rows > 0)
+            s->all_blocks = attn__count_units(plan, 1);
+    }
+
+    /* splits */
+    s->splits = attn__count_splits(call->k.len);
+    s->side_splits = 0;
+    s->parallel_splits = s->all_blocks < width && s->splits > 1 && !s->writes_matrices; /* which need the final max */
+    attn__plan_few(plan, rows, width);
+
+    /* units: blocks as evenly as can be; full blocks of a group share one */
+    most = 1;
+    if (!s->parallel_splits && s->full_rows)
+        most = attn__max(attn__min(s->all_blocks / (width * ATTN__WORKER_ITEMS), ATTN__UNIT_BLOCKS), 1);
+    s->group_units = attn__ceil_div(s->blocks, most);
+    s->unit_blocks = opts->sequences > 0 ? most : attn__max(attn__ceil_div(s->blocks, s->group_units), 1);
+    s->units = s->all_blocks > 0 ? attn__count_units(plan, s->unit_blocks) : 0;
+    if (s->parallel_splits)
+        s->units = s->all_blocks / s->side_heads * s->splits;
+    s->fetches_few = attn__fetches_few(plan, s->side_heads);
+    s->prefetches = (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
+                    ATTN__CACHED_BYTES;
+    s->workers = attn__min(width, s->units);
+    s->mixed_groups = s->workers;
+    if ((s->masked && opts->mask.head_stride == 0) || (call->edits & ATTN__EDIT_BIAS && opts->bias.head_stride == 0))
+        s->mixed_groups = attn__max(s->workers, s->heads);
+    s->k_direct = attn__is_direct(plan, &call->k);
+    s->v_direct = attn__is_direct(plan, &call->v);
+
+    attn__measure_plan(plan);
+    return plan->bytes != SIZE_MAX;
+}
+
+/* Are rows of k or v read where they lie, by blocks with queries on lanes? Several blocks of a unit do better with a
+   copy of rows that do not follow each other, which compete for few sets of a cache: those of v in any case, as a few
+   elements of each are read in turn; those of k, which are read one after another, only if they are a multiple of
+   ATTN__COMPETING apart. Rows of v are no terms where these have several elements. */
+static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
+{
+    const attn__schedule *s = &plan->schedule;
+    const attn__kernels *kern = plan->call.kern;
+    int readable = t == &plan->call.k ? attn__are_terms(kern, t->dtype, t->len_stride, t->dim_stride, t->len, t->dim)
+                                      : attn__is_panel(kern, t->dtype);
+    return readable && t->dim_stride == 1 &&
+           (s->unit_blocks == 1 || attn__is_packed(t) ||
+            (t == &plan->call.k && t->len > 1 && attn__step(t) % ATTN__COMPETING != 0));
+}
+
+/* Which rows are few, and how many of them a block has: those of heads that lie side by side together, as many as leave
+   each worker a block. Or of all heads, so that memory is read in order, if there are splits for all workers: of f32,
+   8 x 4096 x 128, two workers of a Sapphire Rapids take 0.6 to 0.8 of the time. But where such a block would prefetch,
+   which short splits cut off, 1.2. `rows`: of an item and group. */
+static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
+{
+    attn__schedule *s = &plan->schedule;
+    const attn__call *call = &plan->call;
+    size_t most = attn__min(s->rows, call->kern->tuned->few), longest = 0, b;
+    s->few = call->ctx.batch_invariant ? SIZE_MAX : call->kern->tuned->few;
+    s->many_rows = rows > s->few ? s->most_rows : 0;
+    s->takes_few = rows <= s->few || s->vary;
+    s->few_rows = attn__min(s->most_rows, call->ctx.batch_invariant ? s->rows : most);
+    s->few_rows = s->takes_few || !plan->frugal ? s->few_rows : 0;  /* a shorter call, which may be few, fits as well */
+    s->holds_next = s->few_keys == ATTN__FEW_KEYS && !plan->frugal; /* on any CPU: scratch follows from shapes */
+    s->side_heads = 1;
+    if (call->k.head_stride >= call->k.len_stride || call->k.len_stride <= 0) /* heads are not interleaved */
+        return;
+    if (s->parallel_splits || s->heads != call->k.heads || s->groups == 0 || call->opts.blocks.heads > 1 ||
+        plan->frugal)
+        return;
+    s->side_heads = attn__min(call->kern->cols / attn__max(most, 1), s->heads);
+    s->side_splits = !s->vary && !attn__has_lists(&call->opts) && call->q.batch < width && width <= s->groups &&
+                     s->heads <= call->kern->cols / attn__max(attn__min(s->group, call->kern->tuned->few), 1);
+    if (s->side_splits)
+        s->few_rows = attn__max(s->few_rows, s->side_heads * most);
+    for (b = 0; s->side_splits && b < call->q.batch; b++)
+        longest = attn__max(longest, attn__valid_keys(plan, b));
+    s->parallel_splits = s->side_splits && rows <= call->kern->tuned->few && s->side_heads == s->heads &&
+                         !s->writes_matrices && attn__count_splits(longest) >= width &&
+                         !attn__fetches_few(plan, s->heads);
+    if (s->parallel_splits) {
+        s->splits = attn__count_splits(longest);
+        return;
+    }
+    s->side_heads = attn__max(attn__min(s->side_heads, s->groups / width), 1);
+    s->side_heads = attn__ceil_div(s->heads, attn__ceil_div(s->heads, s->side_heads));
+    s->few_rows = attn__max(s->few_rows, s->side_heads * most);
+}
+
+static void attn__say_pairs(attn__message *t, const attn__call *call)
+{
+    attn__say(t, attn__why_no_pairs(call->kern, &call->ctx, call->q.dtype, call->k.dtype, call->v.dtype,
+                                    call->opts.blocks.kv_len));
+}
+
+static void attn__say_plan(attn__message *t, const attn__plan *plan)
+{
+    const attn__call *call = &plan->call;
+    const attn__schedule *s = &plan->schedule;
+    attn__say_pairs(t, call);
+    attn__say_number(t, "query blocks of ", attn__min(s->rows, s->block_rows), " rows x key tiles of ");
+    attn__say_number(t, "", s->many_rows > 0 ? s->tile_keys : s->few_keys, ", ");
+    attn__say_number(t, "", s->all_blocks, " blocks on ");
+    attn__say_number(t, "", s->workers, s->workers == 1 ? " task\n" : " tasks\n");
+    if (s->splits > 1)
+        attn__say_number(t, "split-KV: keys in up to ", s->splits,
+                         s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
+    if (s->many_rows > 0)
+        attn__say_number(t, "queries lie on the lanes of vectors: more rows than ", s->few,
+                         " of an item and a key/value head\n");
+    if (s->takes_few && call->ctx.batch_invariant)
+        attn__say(t, "terms of dot products lie on lanes: batch_invariant\n");
+    else if (s->takes_few)
+        attn__say_number(t, "terms of dot products lie on lanes: few rows, up to ", s->few,
+                         " of an item and a key/value head\n");
+    if (s->takes_few && s->side_heads > 1)
+        attn__say_number(t, "few rows of ", s->side_heads, " key/value heads are one block: they lie side by side\n");
+    attn__say_rows(t, "k", plan, &call->k, s->many_rows == 0 || s->k_direct);
+    attn__say_rows(t, "v", plan, &call->v, s->many_rows == 0 || s->v_direct);
+    if (call->opts.sequences > 0)
+        attn__say_number(t, "texts: ", call->opts.sequences, ", each as if alone\n");
+    if (attn__has_lists(&call->opts))
+        attn__say(t, s->skips ? "blocks: keys that are not listed are left out\n"
+                              : "blocks: keys that are not listed are hidden, as their scores are wanted\n");
+    if (plan->source.table)
+        attn__say_number(t, "pages of ", plan->source.capacity, " tokens\n");
+    if (!attn__tensor_absent(&call->opts.mask))
+        attn__say(t, "mask: classified tile by tile, copied where it hides a part of one\n");
+    if (!attn__tensor_absent(&call->opts.bias))
+        attn__say(t, attn__bias_direct(call) && s->many_rows > 0
+                         ? "bias: added from where it lies, where a block has many rows of one head alone\n"
+                         : "bias: copied tile by tile: few rows, another type, dim_stride is not 1, ALiBi, "
+                           "score_mod or no vectors\n");
+    if (s->writes_matrices)
+        attn__say(t, "weights, scores: kept as they are computed; splits do not run in parallel\n");
+    if (s->writes_matrices && !attn__tensor_absent(&call->opts.scores) && call->opts.scores_stage != ATTN_STAGE_FINAL)
+        attn__say(t, "scores: those of hidden keys are computed for them\n");
+    if (s->writes_matrices && !attn__tensor_absent(&call->opts.weights) && !s->weights_in_place)
+        attn__say(t, "weights: every score is computed once more, as they cannot hold scores: another type, "
+                     "dim_stride is not 1, or dropout\n");
+    if (call->opts.score_mod)
+        attn__say(t, "score_mod: scores go through it row by row\n");
+    if (attn__drops(&call->opts))
+        attn__say(t, "dropout: of the weights of each tile, between softmax and values\n");
+}
+
+static void attn__say_rows(attn__message *text, const char *name, const attn__plan *plan, const attn_tensor *t,
+                           int direct)
+{
+    const attn__kernels *kern = plan->call.kern;
+    int few = plan->schedule.many_rows == 0, readable = few ? attn__reads(kern, t->dtype) : t->dtype == kern->element;
+    const char *why = NULL;
+    if (!few && readable && t == &plan->call.v && !attn__is_panel(kern, t->dtype))
+        why = "its rows are interleaved in pairs\n";
+    else if (!few && readable && t == &plan->call.k && t->dim_stride == 1 &&
+             !attn__are_terms(kern, t->dtype, t->len_stride, 1, t->len, t->dim))
+        why = "dim or len_stride is odd, which parts pairs\n";
+    else if (!readable)
+        why = attn__has_scales(t->dtype) ? "its integers are widened, scales multiply scores and weights\n"
+                                         : "its 16-bit elements are widened\n";
+    else if (t->dim_stride != 1)
+        why = "its dim_stride is not 1\n";
+    else if (!direct)
+        why = "once for several query blocks, as its rows do not follow each other\n";
+    attn__say(text, name);
+    if (why)
+        attn__say(text, few ? " is copied, 16 keys at a time: " : " is copied tile by tile: ");
+    if (!why && !few && t->len > plan->source.capacity && !plan->source.table)
+        why = " is read in place, but for the tiles where the ring begins anew\n";
+    else if (!why && !few && plan->schedule.scattered)
+        why = " is read in place, or copied where its keys lie in many places\n";
+    attn__say(text, why ? why : " is read in place\n");
+}
+
+/* ==== the walk =====================================================================================================
+
+   From workers to tiles. A worker carves its memory from scratch, then takes units, of blocks or of one split, until
+   none is left. A block finds its rows and the keys that these see (attn__begin_block), meets its splits tile by tile,
+   and at the end divides by its sums (attn__finish_block). This room owns the block, the worker and their memory; it
+   does not know what happens in a tile, nor where keys lie. */
+
+/* The most rows that a block has in any pass: 3 vectors of 16 floats. */
+#define ATTN__BLOCK_ROWS 48
+
+typedef struct attn__range { /* keys from .. to - 1; none if from >= to */
+    size_t from, to;
+} attn__range;
+
+typedef struct attn__listed { /* blocks of keys that some queries see */
+    const uint32_t *index;
+    size_t count, keys; /* how many; keys of each, 0: there are no lists, every key is seen */
+} attn__listed;
+
+typedef struct attn__row { /* one row of a query block */
+    attn__range seen;      /* the keys that it sees, unless lists, mask, bias or score_mod hide them */
+    attn__range exists;    /* those that exist for it */
+    ptrdiff_t offset;      /* o: the position of row i is i + o */
+} attn__row;
+
+typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blocks of a unit */
+    char *rows;
+    size_t head;      /* key/value head of the rows, SIZE_MAX if there are none */
+    attn__range held; /* the keys that are there */
+} attn__tile_cache;
+
+typedef struct attn__run {  /* keys of a tile whose numbers follow each other, as do their rows in memory */
+    size_t item, row;       /* of k and v: where the first one lies */
+    uint16_t key, at, keys; /* its number, less that of the tile's first; how many of the tile precede it; how many */
+} attn__run;
+
+typedef struct attn__shared { /* what the blocks of a unit use one after another */
+    attn__run *run;           /* the tile in hand: its keys, ascending */
+    size_t runs, found_keys;
+    attn__range found; /* where the tile is in several runs: those of these keys are known */
+    attn__tile_cache k, v;
+    attn__range wanted;         /* keys that the blocks see together: a tile is copied as far as these go */
+    attn__range finite;         /* keys with values without NaN and infinity, the last that were looked at */
+    size_t least_key;           /* of all blocks of the unit */
+    char *scores, *bias, *mask; /* of a tile */
+    char *copied_rows;          /* few rows: a copy of rows of k or v */
+    char *lanes;                /* attn__few.lanes */
+    char *scales;               /* of a tile's rows of k or v, in I8 */
+    uint64_t *hidden;           /* keys of a tile, where that matters: a bit for each row that does not see one */
+    const char **at, **next;    /* few rows: where the rows of a tile are, and those that will be read next; */
+    uint16_t *numbers;          /* and the numbers of listed keys */
+    char *row;                  /* one row's scores, for score_mod */
+    char *before, *capped;      /* copies of the tile's scores before score_mod and after softcap; NULL: not wanted */
+} attn__shared;
+
+/* Reals of each row of a block: bounds and ALiBi as the tile has them, the factor of softmax, 1 / sum. */
+enum attn__row_reals { ATTN__FIRST, ATTN__END, ATTN__POSITION, ATTN__SLOPE, ATTN__INVERSE, ATTN__FACTOR, ATTN__REALS };
+
+typedef struct attn__place { /* which rows a block has */
+    size_t b;                /* batch item or text: of lengths, offsets, options; */
+    size_t item, start;      /* of q, out and lse: the batch item, and the row of query 0. Without texts b and 0 */
+    size_t first, queries;   /* of the row of lists */
+    size_t head, kv_head;    /* the first query head of the group, and the key/value head that it reads */
+    size_t heads;            /* how many of these, where there are few rows: their query heads are one group */
+    size_t row, count;       /* the first row, counted through the query heads of the group, and how many */
+    attn__listed listed;
+} attn__place;
+
+typedef struct attn__block {
+    const attn__plan *plan;
+    attn__shared *shared;
+    attn__place at;
+    attn__range visible_to_any, visible_to_all; /* mask aside; the first begins with a pair, or chain, of keys */
+    size_t least_key;                           /* that any row sees, mask aside, or that has scores which are wanted */
+    attn__range exists;                         /* keys that exist */
+    attn__row *rows;
+    unsigned char *mask_cache; /* attn__visibility of each half of the first tiles; 0 = not yet classified */
+    uint32_t *drop_rows;       /* with dropout, a key of 64 bits for each lane: lower halves, then upper ones */
+    char *queries;             /* Q of the block */
+    char *reals;               /* attn__row_reals x block_rows */
+    attn__state state, split;  /* the result over the keys so far; and over those of one more split */
+    attn__state *into;         /* the one that tiles go into; NULL: the block sees no key of the split in hand */
+    attn__range split_keys;    /* keys of that split that any row may see */
+    attn__range span;          /* what the tile spans: it has those of keys from .. to - 1 that are attended */
+    int by_bounds, by_mask;    /* what these show of them, and hide: attn__visibility */
+    int few;                   /* its rows take the kernels of few rows: attn__has_few */
+    size_t tile_keys;
+    const struct attn__block *next; /* which meets a tile next: the same tile, if it comes later in the unit */
+    attn__tile tile;
+} attn__block;
+
+typedef struct attn__worker { /* the blocks of a unit, and what they share */
+    attn__block *blocks;
+    attn__shared shared;
+} attn__worker;
+
+static void attn__sdpa_worker(attn__share *share);
+static void attn__clear_missing(const attn__plan *plan);
+static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, size_t index);
+static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count, size_t alone);
+static int attn__begin_block(attn__block *block, size_t index);
+static attn__range attn__keys_of_split(const attn__block *block, size_t split, size_t keys);
+static void attn__find_kept(attn__state *state, const attn__plan *plan, size_t index, size_t split);
+static void attn__attend_split(attn__block *blocks, size_t count, size_t split, size_t keys);
+static void attn__finish_block(attn__block *block);
+static void attn__find_block(attn__place *at, const attn__plan *plan, size_t index);
+static void attn__find_visible(attn__block *block);
+ATTN__NOINLINE void attn__finish_row(const attn__block *block, size_t row);
+static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worker *worker);
+static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__shared *shared);
+/* of "a tile" */
+static void attn__process_tile(attn__block *block, size_t from, size_t to);
+/* of "few rows" */
+static int attn__has_few(const attn__plan *plan, size_t b, size_t most);
+static size_t attn__few_step(const attn__plan *plan);
+static size_t attn__query_room(const attn__plan *plan);
+static int attn__copies_few(const attn__plan *plan, const attn_tensor *t);
+/* of "weights and scores" */
+static void attn__fill_part(const attn_tensor *t, size_t b, size_t h, size_t i, size_t from, size_t to, double x);
+static void attn__keep_hidden(attn__block *block, size_t from, size_t to, double weight);
+static void attn__scale_rows(const attn__block *block, void *x, attn__layout layout, size_t n);
+ATTN__NOINLINE void attn__finish_matrices(attn__block *block);
+/* of "keys" */
+static size_t attn__valid_queries(const attn__plan *plan, size_t b);
+static void attn__join(attn__range *all, attn__range more);
+static size_t attn__next_key(const attn__block *block, size_t j, size_t end);
+static attn__range attn__common(attn__range a, attn__range b);
+static void attn__begin_item(attn__place *at, const attn__plan *plan, size_t b);
+static attn__listed attn__find_listed(const attn__plan *plan, size_t b, size_t h, size_t list_row);
+static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size_t i);
+/* of "rows of a block" */
+static size_t attn__query_terms(const attn__plan *plan);
+static attn__layout attn__layout_of(const attn__block *block, size_t elements);
+static void attn__set_drop_rows(attn__block *block);
+static void attn__gather_by(attn__load_kernel *load, size_t words, const attn__block *block, void *x,
+                            attn__layout layout, const attn_tensor *t, size_t first, size_t n);
+static size_t attn__query_of(const attn__block *block, size_t row, size_t *h, size_t *i);
+static char *attn__row_real(const attn__block *block, enum attn__row_reals which, size_t row);
+static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t first, const void *x,
+                          attn__layout layout, size_t n, double alpha);
+static double attn__get_real(const attn__plan *plan, const void *reals, size_t i);
+static void attn__set_real(const attn__plan *plan, void *reals, size_t i, double x);
+static void *attn__query_at(const attn__block *block, const attn_tensor *t, size_t h, size_t i, size_t d);
+
+/* The planned call, in plan->scratch, aligned. */
+static void attn__plan_execute(attn__plan *plan)
+{
+    size_t index;
+    attn__worker worker;
+    attn__spread(&plan->call.ctx, plan->schedule.workers, plan->schedule.units, attn__sdpa_worker, plan, NULL, 0);
+    attn__clear_missing(plan);
+    if (!plan->schedule.parallel_splits)
+        return;
+    attn__begin_worker(&worker, plan, 0);
+    for (index = 0; index < plan->schedule.all_blocks; index++)
+        attn__attend_blocks(&worker, index, 1, SIZE_MAX);
+}
+
+/* Rows that do not exist: past the queries of an item, or past the last text. */
+static void attn__clear_missing(const attn__plan *plan)
+{
+    const attn_opts *opts = &plan->call.opts;
+    const attn_tensor *out = &plan->call.out;
+    size_t b, h, i, first;
+    for (b = 0; plan->schedule.vary && b < out->batch; b++) {
+        first = opts->sequences > 0 ? opts->q_starts[opts->sequences] : attn__valid_queries(plan, b);
+        for (h = 0; h < out->heads; h++)
+            for (i = first; i < out->len; i++) {
+                attn__fill_part(out, b, h, i, 0, out->dim, 0.0);
+                attn__fill_part(&opts->lse, b, h, i, 0, opts->lse.dim, attn__minus_infinity());
+                attn__fill_part(&opts->weights, b, h, i, 0, opts->weights.dim, 0.0);
+                attn__fill_part(&opts->scores, b, h, i, 0, opts->scores.dim, attn__minus_infinity());
+            }
+    }
+}
+
+static void attn__sdpa_worker(attn__share *share)
+{
+    const attn__plan *plan = (const attn__plan *)share->arg;
+    const attn__schedule *s = &plan->schedule;
+    size_t unit, first, count, group, block;
+    attn__worker worker;
+    attn__begin_worker(&worker, plan, share->index);
+    while (attn__take(share, &unit)) {
+        unit = s->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
+        if (s->parallel_splits) {
+            attn__attend_blocks(&worker, unit / s->splits * s->side_heads, 1, unit % s->splits);
+        } else if (plan->call.opts.sequences > 0) {
+            attn__attend_blocks(&worker, unit * s->unit_blocks, s->unit_blocks, SIZE_MAX);
+        } else { /* a few groups in turn: units of one length come together, and yet a worker's next unit mostly has the
+                    keys of its last, or the same rows of a mask, which are in its cache */
+            first = attn__quotient(unit, s->mixed_groups * s->group_units) * s->mixed_groups;
+            count = attn__min(s->mixed_groups, s->groups - first);
+            unit -= first * s->group_units;
+            block = attn__quotient(unit, count);
+            group = first + unit - block * count;
+            block *= s->unit_blocks;
+            attn__attend_blocks(&worker, group * s->blocks + block, attn__min(s->unit_blocks, s->blocks - block),
+                                SIZE_MAX);
+        }
+    }
+}
+
+/* The splits of the block, by number: those of its batch item that some row may see, at least one; and the keys of a
+   split. Where splits lie depends on the valid keys of the batch item alone: no row can tell which others share its
+   block. With up to ATTN__SPLITS x ATTN__SPLIT_KEYS = 16384 keys they lie at fixed keys. */
+static attn__range attn__splits(const attn__block *block, size_t *keys)
+{
+    const attn__plan *plan = block->plan;
+    attn__range splits;
+    size_t tiles = attn__ceil_div(attn__valid_keys(plan, block->at.b), block->tile_keys);
+    *keys = attn__max(attn__ceil_div(tiles, ATTN__SPLITS) * block->tile_keys, ATTN__SPLIT_KEYS);
+    splits.from = attn__quotient(block->visible_to_any.from, *keys);
+    splits.to = attn__max(attn__ceil_div(block->visible_to_any.to, *keys), splits.from + 1);
+    return splits;
+}
+
+/* Query blocks first .. first + count - 1 of the batch, all of one group, as far as they have rows: all their splits,
+   then their outputs. Where splits run in parallel, count is 1. It is called for each split by itself then, whose
+   result is kept: `alone` is its number, counted from the first that the block sees. And once more, with SIZE_MAX, to
+   merge what was kept. */
+static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count, size_t alone)
+{
+    attn__block *blocks = worker->blocks, *block;
+    const attn__plan *plan = blocks->plan;
+    const int kept = plan->schedule.parallel_splits, ends = alone == SIZE_MAX;
+    attn__range splits[ATTN__UNIT_BLOCKS], all = {SIZE_MAX, 0}, seen;
+    int begun[ATTN__UNIT_BLOCKS] = {0};
+    size_t split, keys = 0, i;
+    for (i = 0; i < count; i++) { /* of one batch item: their splits have the same keys */
+        if (!attn__begin_block(&blocks[i], first + i)) {
+            count = i;
+            break;
+        }
+        if (plan->schedule.writes_matrices && plan->schedule.skips)
+            attn__keep_hidden(&blocks[i], blocks[i].visible_to_any.from, blocks[i].visible_to_any.to,
+                              attn__minus_infinity());
+        splits[i] = attn__splits(&blocks[i], &keys);
+        attn__join(&all, splits[i]);
+    }
+    for (i = 0; i < count; i++)
+        blocks[i].next = &blocks[i + 1 < count ? i + 1 : 0];
+    for (split = ends ? all.from : all.from + alone; split < all.to && (ends || split == all.from + alone); split++) {
+        for (i = 0; i < count; i++) {
+            block = &blocks[i];
+            block->into = NULL;
+            seen = attn__keys_of_split(block, split, keys);
+            if (splits[i].from > split || split >= splits[i].to ||
+                (split + 1 < splits[i].to && attn__next_key(block, seen.from, seen.to) == seen.to)) /* none is listed */
+                continue;
+            block->into = begun[i] ? &block->split : &block->state;
+            begun[i] = 1;
+            if (kept)
+                attn__find_kept(block->into, plan, first, split - all.from);
+            if (!kept || !ends)
+                plan->call.kern->block.begin(block->into, plan->call.v.dim, block->at.count, block->tile.lanes);
+        }
+        if (!kept || !ends)
+            attn__attend_split(blocks, count, split, keys);
+        for (i = 0; i < count; i++) /* the result over one more split joins that over those before */
+            if (blocks[i].into == &blocks[i].split)
+                plan->call.kern->block.merge(&blocks[i].tile, &blocks[i].state, &blocks[i].split, plan->call.v.dim,
+                                             plan->call.softmax_scale);
+    }
+    for (i = 0; i < count && ends; i++)
+        attn__finish_block(&blocks[i]);
+}
+
+/* Empties the tile caches. `wanted`: by the blocks of a unit together; SIZE_MAX, 0: one block is alone. */
+static void attn__reset_caches(attn__shared *shared, attn__range wanted, size_t least_key)
+{
+    const attn__range none = {0, 0};
+    shared->k.head = shared->v.head = SIZE_MAX;
+    shared->wanted = wanted;
+    shared->finite = shared->found = none;
+    shared->least_key = least_key;
+}
+
+/* The keys of one split, tile by tile, for those of `count` blocks that have a state for it. Where tiles begin depends
+   on nothing else; a block may see but a part of one. */
+static void attn__attend_split(attn__block *blocks, size_t count, size_t split, size_t keys)
+{
+    size_t tile = blocks->tile_keys, least = SIZE_MAX, k0, next, first, end, i;
+    attn__range all = {SIZE_MAX, 0};
+    for (i = 0; i < count; i++) {
+        blocks[i].split_keys = attn__keys_of_split(&blocks[i], split, keys);
+        if (!blocks[i].into)
+            blocks[i].split_keys.to = 0;
+        attn__join(&all, blocks[i].split_keys);
+        if (blocks[i].split_keys.from < blocks[i].split_keys.to)
+            least = attn__min(least, blocks[i].least_key);
+    }
+    attn__reset_caches(blocks->shared, all, least);
+    for (k0 = attn__next_key(blocks, all.from, all.to); k0 < all.to; k0 = attn__next_key(blocks, next, all.to)) {
+        next = (attn__quotient(k0, tile) + 1) * tile;
+        for (i = 0; i < count; i++) {
+            first = attn__max(k0, blocks[i].split_keys.from);
+            end = attn__min(next, blocks[i].split_keys.to);
+            if (first < end && attn__next_key(&blocks[i], first, end) < end)
+                attn__process_tile(&blocks[i], first, end);
+        }
+    }
+}
+
+/* Keys of a split that any row of the block may see. */
+static attn__range attn__keys_of_split(const attn__block *block, size_t split, size_t keys)
+{
+    const attn__range all = {split * keys, (split + 1) * keys};
+    return attn__common(all, block->visible_to_any);
+}
+
+/* -- a block: its rows, what they see, and its outputs -- */
+
+/* Makes `block` query block number `index` of the batch; returns if it has rows. */
+static int attn__begin_block(attn__block *block, size_t index)
+{
+    const attn__plan *plan = block->plan;
+    const attn__schedule *schedule = &plan->schedule;
+    size_t lanes = plan->call.kern->lanes, known = block->at.count, terms = attn__query_terms(plan);
+    attn__place *at = &block->at, last = *at;
+    attn__layout queries;
+    int same_item, same_rows;
+    attn__find_block(at, plan, index);
+    if (at->count == 0) {
+        at->b = SIZE_MAX; /* what is visible to it is not known */
+        return 0;
+    }
+    same_item = at->b == last.b;
+    same_rows = same_item && at->first == last.first && at->row == last.row && plan->call.opts.mask.head_stride == 0;
+    if (schedule->mask_tiles > 0 && !same_rows)
+        ATTN__MEMSET(block->mask_cache, 0, 2 * schedule->mask_tiles);
+    block->next = block;
+    block->few = attn__has_few(plan, at->b, schedule->few); /* nothing else decides which kernels take them */
+    block->tile_keys = block->few ? schedule->few_keys : schedule->tile_keys;
+    block->tile.queries = at->count;
+    block->tile.lanes = attn__whole(at->count, lanes);
+    block->tile.layout = attn__layout_of(block, attn__few_step(plan));
+    queries = attn__layout_of(block, attn__query_room(plan));
+    block->state.layout = block->split.layout = attn__layout_of(block, attn__whole(plan->call.v.dim, lanes));
+    if (!(schedule->uniform_rows && same_item && at->count <= known))
+        attn__find_visible(block);
+    if (attn__drops(&plan->call.opts))
+        attn__set_drop_rows(block);
+    if (block->few && queries.query > terms) /* whole vectors */
+        ATTN__MEMSET(block->queries, 0, at->count * queries.query * plan->call.kern->size);
+    attn__gather_by(block->few ? plan->call.kern->load_rows : plan->call.kern->load_panel, terms, block, block->queries,
+                    queries, &plan->call.q, 0, plan->call.q.dim);
+    return 1;
+}
+
+/* The number of the first slot of text s, of the rows of a unit: (rows before it) / (rows of a slot) + s. So texts need
+   no table of their blocks, and each has enough slots for its rows; some stay empty. */
+static size_t attn__text_slot(const attn__plan *plan, size_t s)
+{
+    const attn__schedule *schedule = &plan->schedule;
+    return plan->call.opts.q_starts[s] * schedule->group / (schedule->unit_blocks * schedule->block_rows) + s;
+}
+
+/* The text that a unit belongs to: a unit is a slot of a group, and a text's slots come group by group. */
+static size_t attn__text_of(const attn__plan *plan, size_t unit)
+{
+    size_t low = 0, high = plan->call.opts.sequences, middle;
+    while (low + 1 < high) { /* the last text whose slots begin at this one or before */
+        middle = low + (high - low) / 2;
+        if (attn__text_slot(plan, middle) * plan->schedule.heads <= unit)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Finds the rows of query block number `index` of the batch, if it has any: of the last list_row of an item, and of items
+   with fewer queries than others, some have none. Few rows of heads that lie side by side are in the block of the
+   first. */
+static void attn__find_block(attn__place *at, const attn__plan *plan, size_t index)
+{
+    const attn__schedule *s = &plan->schedule;
+    size_t blocks = s->blocks, group, list_row, rows, valid, b = 0, slot;
+    if (plan->call.opts.sequences > 0) {
+        b = attn__text_of(plan, index / s->unit_blocks);
+        slot = attn__text_slot(plan, b);
+        index -= slot * s->heads * s->unit_blocks;
+        blocks = (attn__text_slot(plan, b + 1) - slot) * s->unit_blocks;
+    }
+    group = attn__quotient(index, blocks);
+    list_row = attn__quotient(group, s->heads); /* of a text the first; behind the last text one that has no queries */
+    at->head = (group - list_row * s->heads) * s->group;
+    at->row = (index - group * blocks) * s->block_rows;
+    if (plan->call.opts.sequences == 0) {
+        b = attn__quotient(list_row, s->list_rows);
+        list_row -= b * s->list_rows;
+    }
+    attn__begin_item(at, plan, b);
+    valid = attn__valid_queries(plan, b);
+    at->first = list_row * s->list_queries;
+    at->queries = at->first < valid ? attn__min(s->list_queries, valid - at->first) : 0;
+    if (s->skips) /* else tiles have all keys */
+        at->listed = attn__find_listed(plan, b, at->head, list_row);
+    rows = at->queries * s->group;
+    at->kv_head = attn__quotient(at->head, plan->call.q.heads / plan->call.k.heads);
+    at->heads = 1;
+    if (s->side_heads > 1 && attn__has_few(plan, at->b, plan->call.kern->tuned->few)) { /* in either mode */
+        at->heads = attn__min(s->side_heads, s->heads - at->kv_head);
+        at->count = at->kv_head % s->side_heads == 0 && at->row == 0 ? at->heads * rows : 0;
+        return;
+    }
+    at->count = at->row < rows ? attn__min(s->block_rows, rows - at->row) : 0;
+}
+
+/* What the rows of the block see, each and together. Uniform rows are found once, for as many as a block has. */
+static void attn__find_visible(attn__block *block)
+{
+    const attn__plan *plan = block->plan;
+    size_t chain = block->few ? ATTN__FEW_CHAIN : plan->call.kern->term, h, i;
+    attn__range any = {SIZE_MAX, 0}, all = {0, SIZE_MAX};
+    attn__row *row;
+    attn__query_of(block, 0, &h, &i);
+    for (row = block->rows; row < block->rows + block->at.count; row++) {
+        if (row > block->rows && plan->schedule.uniform_rows) {
+            *row = row[-1];
+            continue;
+        }
+        attn__visible(row, plan, block->at.b, i);
+        i = i + 1 < block->at.first + block->at.queries ? i + 1 : block->at.first;
+        all = attn__common(all, row->seen);
+        attn__join(&any, row->seen);
+    }
+    if (any.to == 0)
+        any.from = 0;
+    block->exists = block->rows->exists;
+    block->least_key = any.from;
+    if (plan->call.opts.scores.data && plan->call.opts.scores_stage != ATTN_STAGE_FINAL)
+        block->least_key = attn__min(any.from, block->exists.from); /* others have scores, too */
+    any.from -= any.from % chain; /* which keys make a pair, or a chain, does not depend on the block */
+    block->visible_to_any = any;
+    block->visible_to_all = all;
+}
+
+/* All keys have been met: the outputs go to where the caller wants them. */
+static void attn__finish_block(attn__block *block)
+{
+    const attn__plan *plan = block->plan;
+    const attn_opts *opts = &plan->call.opts;
+    attn__state *state = &block->state;
+    size_t row, Dv = plan->call.v.dim;
+    plan->call.kern->block.finish(state, attn__row_real(block, ATTN__INVERSE, 0), block->tile.lanes);
+    for (row = 0; row < block->at.count; row++)
+        if (opts->sinks || opts->lse.data || state->nan[row])
+            attn__finish_row(block, row);
+    attn__scale_rows(block, state->out, state->layout, Dv);
+    attn__scatter(block, &plan->call.out, 0, state->out, state->layout, Dv, 1.0);
+    if (plan->schedule.writes_matrices)
+        attn__finish_matrices(block);
+}
+
+/* One more score, without a value, for a row that has sum = sum of exp(score - max). Returns the factor by which out,
+   and the sum so far, must shrink. */
+static double attn__add_sink(double sink, double *max, double *sum, int *nan)
+{
+    double before = *max, factor;
+    if (!attn__is_finite(sink)) {
+        *nan |= attn__bits(sink) != attn__bits(attn__minus_infinity());
+        return 1;
+    }
+    *max = *sum > 0 && before > sink ? before : sink;
+    factor = *sum > 0 ? attn__exp(before - *max) : 0;
+    *sum = *sum * factor + attn__exp(sink - *max);
+    return factor;
+}
+
+/* A row with a sink, NaN, or a log-sum-exp that is wanted. */
+ATTN__NOINLINE void attn__finish_row(const attn__block *block, size_t row)
+{
+    const attn__plan *plan = block->plan;
+    const attn_tensor *lse = &plan->call.opts.lse;
+    double sum = attn__get_real(plan, block->state.sum, row), factor = 1, x;
+    double max = attn__get_real(plan, block->state.max, row) * plan->call.softmax_scale;
+    int nan = block->state.nan[row], sink = plan->call.opts.sinks != NULL;
+    size_t h, i;
+    attn__query_of(block, row, &h, &i);
+    if (sink)
+        factor = attn__add_sink((double)plan->call.opts.sinks[h], &max, &sum, &nan);
+    x = nan ? attn__nan() : sum > 0 ? factor / sum : 0;
+    if (nan || (sink && attn__is_finite((double)plan->call.opts.sinks[h])))
+        attn__set_real(plan, attn__row_real(block, ATTN__INVERSE, row), 0, x);
+    if (!lse->data)
+        return;
+    x = nan ? attn__nan() : sum > 0 ? max + attn__log(sum) : attn__minus_infinity();
+    attn__set_element(attn__query_at(block, lse, h, i, 0), lse->dtype, x);
+}
+
+/* -- the memory of a worker -- */
+
+/* Measures the scratch of a call. */
+static void attn__measure_plan(attn__plan *plan)
+{
+    const attn__schedule *s = &plan->schedule;
+    const attn__call *call = &plan->call;
+    const size_t keys = attn__max(s->tile_keys, s->few_keys);
+    attn__arena arena = {NULL, 0};
+    attn__worker worker;
+    size_t most;
+    plan->column = attn__whole(attn__max(s->many_rows, s->few_rows), call->kern->lanes);
+    plan->bytes = SIZE_MAX;
+    if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
+                        2 * (3 * ATTN__UNIT_BLOCKS * plan->column + keys) * call->kern->size))
+        return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
+    plan->state_out = attn__max(s->many_rows * attn__whole(call->v.dim, attn__max(call->kern->rows, call->kern->lanes)),
+                                s->few_rows * attn__whole(call->v.dim, call->kern->lanes)) *
+                      call->kern->size;
+    plan->state_bytes = attn__whole(plan->state_out + 3 * plan->column * call->kern->size, ATTN__ALIGN);
+    plan->worker_bytes = attn__carve_worker(NULL, plan, &worker);
+    arena.used = s->workers > 0 ? ATTN__ALIGN : 0; /* to align what the caller gives */
+    attn__carve(&arena, s->workers, plan->worker_bytes);
+    if (s->side_splits)
+        attn__carve(&arena, call->q.batch * attn__count_splits(call->k.len), plan->state_bytes);
+    else if (s->parallel_splits)
+        attn__carve(&arena, s->units, plan->state_bytes);
+    plan->bytes = arena.used;
+}
+
+static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, size_t index)
+{
+    size_t i;
+    attn__carve_worker(plan->scratch + index * plan->worker_bytes, plan, worker);
+    for (i = 0; i < plan->schedule.unit_blocks; i++)
+        attn__begin_tiles(&worker->blocks[i], plan, &worker->shared);
+}
+
+/* What is the same for all tiles of a block that has its memory. */
+static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__shared *shared)
+{
+    attn__tile *tile = &block->tile;
+    block->plan = plan;
+    block->shared = shared;
+    block->next = block;
+    ATTN__MEMSET(&block->at, 0, sizeof block->at);
+    block->at.b = SIZE_MAX; /* none yet */
+    block->few = 0;
+    tile->scores = shared->scores;
+    tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
+    attn__set_real(plan, tile->zero, 0, 0.0);
+    attn__set_real(plan, tile->minus_infinity, 0, attn__minus_infinity());
+    attn__set_real(plan, tile->lowest, 0, attn__lowest(plan->call.kern->real));
+}
+
+static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
+{
+    return t->len_stride == (ptrdiff_t)t->dim;
+}
+
+/* The result over some keys, of as many rows as a block may have: out; max, sum and, with room to spare, nan. */
+static void attn__carve_state(attn__arena *arena, const attn__plan *plan, attn__state *state)
+{
+    const size_t reals = plan->column * plan->call.kern->size;
+    char *at = (char *)attn__put(arena, plan->state_bytes);
+    state->out = at;
+    state->max = at + plan->state_out;
+    state->sum = at + plan->state_out + reals;
+    state->nan = (unsigned char *)at + plan->state_out + 2 * reals;
+}
+
+/* The scratch of a worker: what its blocks share, and what each has. It does not grow with Lq: full blocks have room
+   for as many as a unit ever has. Blocks of many rows and of few take turns in the same arrays. Room for values follows
+   that for scores: of many rows attn__accumulate_values may copy those of a tile, few copy rows of k or v. */
+static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worker *worker)
+{
+    const attn__schedule *s = &plan->schedule;
+    const attn__call *call = &plan->call;
+    const attn_opts *o = &call->opts;
+    const attn__kernels *kern = call->kern;
+    attn__shared *shared = &worker->shared;
+    const size_t many = s->many_rows, few = s->few_rows, size = kern->size, tile = s->tile_keys;
+    const size_t keys = attn__max(many > 0 ? tile : 0, few > 0 ? s->few_keys : 0);
+    const size_t dims = attn__max(attn__copies_few(plan, &call->k) ? call->q.dim : 0, call->v.dim);
+    const size_t scores = attn__whole(many * tile * size, ATTN__ALIGN);
+    const size_t few_scores = attn__whole(few * attn__few_step(plan) * size, ATTN__ALIGN);
+    const int k_lies = s->k_direct && !s->scattered && (!s->full_rows || attn__is_packed(&call->k));
+    const size_t queries = attn__min(attn__min(few, s->rows), ATTN__DOT_MOST); /* of a head, that dot takes together: */
+    const size_t lanes = queries + (queries % 4 == 3);                         /* of three it makes four */
+    attn__arena arena = {base, 0};
+    attn__block none;
+    size_t i, blocks;
+    shared->run = (attn__run *)attn__put(&arena, (s->scattered ? keys : 1) * sizeof(attn__run));
+    shared->scores = (char *)attn__put(&arena, attn__max(scores + (many > 0 ? tile * call->v.dim * size : 0),
+                                                         few_scores + (few > 0 ? ATTN__FEW_CHAIN * dims * size : 0)));
+    shared->v.rows = shared->scores + scores;
+    shared->copied_rows = shared->scores + few_scores;
+    shared->lanes = (char *)attn__put(&arena, lanes * kern->dot_keys * kern->lanes * size);
+    shared->hidden = (uint64_t *)attn__put(&arena, keys * sizeof(uint64_t));
+    shared->next = (const char **)attn__put(&arena, (s->holds_next ? keys : 0) * (sizeof(char *)));
+    shared->k.rows = (char *)attn__put(&arena, (many > 0 && !k_lies ? tile * size : 0) * call->q.dim);
+    shared->bias = shared->mask = shared->row = shared->before = shared->capped = shared->scales = NULL;
+    shared->at = NULL;
+    shared->numbers = NULL;
+    if (call->has_options || s->scattered) {
+        const int scales = plan->source.k_scales || plan->source.v_scales;
+        shared->bias = (char *)attn__put(&arena, call->edits & ATTN__EDIT_BIAS ? attn__max(scores, few_scores) : 0);
+        shared->mask = (char *)attn__put(&arena, (s->hides ? attn__ceil_div(keys, 64) * 8 : 0) * plan->column);
+        shared->row = (char *)attn__put(&arena, (o->score_mod ? keys : 0) * size);
+        shared->scales = (char *)attn__put(&arena, (scales ? keys + kern->lanes : 0) * size);
+        shared->at = (const char **)attn__put(&arena, (s->scattered ? keys : 0) * (sizeof(char *)));
+        shared->numbers = (uint16_t *)attn__put(&arena, (few > 0 && s->skips ? keys : 0) * sizeof(uint16_t));
+    }
+    blocks = s->full_rows ? ATTN__UNIT_BLOCKS : 1;
+    worker->blocks = (attn__block *)attn__put(&arena, blocks * sizeof none);
+    for (i = 0; i < blocks; i++) {
+        attn__block *block = base ? &worker->blocks[i] : &none;
+        block->rows = (attn__row *)attn__put(&arena, plan->column * sizeof(attn__row));
+        if (call->has_options) {
+            block->mask_cache = (unsigned char *)attn__put(&arena, s->mask_tiles > 0 ? ATTN__MASK_CACHE : 0);
+            block->drop_rows =
+                (uint32_t *)attn__put(&arena, (attn__drops(o) ? 2 * plan->column : 0) * sizeof(uint32_t));
+        }
+        block->reals = (char *)attn__put(&arena, (ATTN__REALS * plan->column) * size);
+        block->queries =
+            (char *)attn__put(&arena, attn__max(many * attn__query_terms(plan), few * attn__query_room(plan)) * size);
+        attn__carve_state(&arena, plan, &block->state);
+        attn__carve_state(&arena, plan, &block->split);
+    }
+    return arena.used;
+}
+
+/* The result of one of a block's splits, which is kept until all are there. */
+static void attn__find_kept(attn__state *state, const attn__plan *plan, size_t index, size_t split)
+{
+    size_t workers = plan->schedule.workers * plan->worker_bytes;
+    size_t kept = index / plan->schedule.side_heads * plan->schedule.splits + split;
+    attn__arena arena = {plan->scratch + workers + kept * plan->state_bytes, 0};
+    attn__carve_state(&arena, plan, state);
+}
+
+/* ==== a tile =======================================================================================================
+
+   One tile of keys against one query block: which of its keys rows see, its scores, their softmax, the values.
+   attn__process_tile is the inner loop of attention. The room owns the tile, and asks the kernels of the table for all
+   arithmetic, the room of keys for rows of K and V. It does not know which tile comes next. */
+
+#ifndef ATTN__ON_TILE
+#define ATTN__ON_TILE() ((void)0) /* the tests count tiles */
+#endif
+
+static int attn__classify_half(const attn__block *block, size_t k0, size_t to);
+static int attn__prepare_tile(attn__block *block, size_t from, size_t to);
+static void attn__score_tile(attn__block *block, attn_stage stage, int keep);
+static void attn__accumulate_values(attn__block *block, int nonfinite_scores);
+static void attn__find_visibility(attn__block *block, size_t k0, size_t n);
+static int attn__scale_tile(const attn__block *block, const float *scales, int clean);
+static void attn__score_run(attn__block *block, attn__tile *run, double scale);
+static void attn__find_bias(const attn__block *block, attn__tile *run);
+static void attn__set_alibi(const attn__block *block, attn__tile *run);
+ATTN__NOINLINE void attn__modify_scores(const attn__block *block, const attn__tile *run);
+static int attn__multiply_values(const attn__block *block, int clean);
+ATTN__NOINLINE void attn__recompute_weights(attn__block *block, const attn__state *state, uint64_t *hidden);
+ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_tensor *t, const float *scales, char *sums,
+                                        attn__layout to, const void *weights, uint64_t *hidden);
+/* of "few rows" */
+static int attn__multiply_few(const attn__block *block, const attn_tensor *t, int clean);
+/* of "weights and scores" */
+static void attn__keep_scores(const attn__block *block, attn_stage stage, double scale);
+/* of "keys" */
+static attn__range attn__listed_range(const attn__block *block, size_t from, size_t to, int *all);
+static void attn__set_tile(attn__block *block, size_t from, size_t to);
+static int attn__next_run(const attn__block *block, attn__tile *run, size_t *i);
+static int attn__lists_by_bits(const attn__block *block);
+static size_t attn__listed_for(const attn__block *block, size_t row, attn__listed *listed);
+ATTN__INLINE int attn__next_listed(const attn__listed *listed, attn__range keys, size_t *entry, attn__range *next);
+static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, int copy);
+static size_t attn__scale_at(const attn__source *source, size_t heads, size_t item, size_t h, size_t row);
+/* of "rows of a block" */
+static void attn__drop(const attn__block *block, void *x);
+static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i);
+static void attn__gather(const attn__block *block, void *x, attn__layout layout, const attn_tensor *t, size_t first,
+                         size_t n);
+
+/* Takes keys from .. to - 1, all of one tile, into the state of the split in hand. */
+static void attn__process_tile(attn__block *block, size_t from, size_t to)
+{
+    const attn__call *call = &block->plan->call;
+    int keep = block->plan->schedule.writes_matrices, nonfinite;
+    if (call->opts.mask.data && !keep) {
+        while (from < to && attn__classify_half(block, from, to) == ATTN__SOME_HIDDEN)
+            from += ATTN__HALF_TILE;
+        while (from < to && attn__classify_half(block, to - ATTN__HALF_TILE, to) == ATTN__SOME_HIDDEN)
+            to -= ATTN__HALF_TILE;
+        if (from >= to || attn__next_key(block, from, to) == to)
+            return;
+    }
+    if (!attn__prepare_tile(block, from, to)) {
+        if (keep)
+            attn__keep_hidden(block, from, to, attn__minus_infinity());
+        return;
+    }
+    ATTN__ON_TILE();
+    attn__score_tile(block, ATTN_STAGE_FINAL, keep);
+    nonfinite = call->kern->block.softmax(&block->tile, block->into, call->softmax_scale);
+    attn__drop(block, block->tile.scores); /* after the sum: that, and so lse, is of all weights */
+    attn__accumulate_values(block, nonfinite);
+}
+
+/* -- which keys of a tile rows see -- */
+
+/* Does any row of the block see any of keys from .. to - 1? If so, makes the tile ready for attn__score_tile. */
+static int attn__prepare_tile(attn__block *block, size_t from, size_t to)
+{
+    attn__tile run;
+    size_t i = 0;
+    int all;
+    attn__range listed = attn__listed_range(block, from, to, &all);
+    if (listed.from >= listed.to)
+        return 0;
+    attn__set_tile(block, from, to);
+    block->by_bounds = block->by_mask = 0;
+    while (attn__next_run(block, &run, &i))
+        attn__find_visibility(block, run.first_key, run.keys);
+    if (!(block->by_bounds & ATTN__SOME_VISIBLE) || block->by_mask == ATTN__SOME_HIDDEN)
+        return 0;
+    block->by_mask |= all ? 0 : ATTN__SOME_HIDDEN;
+    return 1;
+}
+
+/* The seen of keys k0 .. k0 + n - 1 that a row sees, counted from k0. */
+static attn__range attn__seen_keys(const attn__row *row, size_t k0, size_t n)
+{
+    attn__range seen;
+    seen.to = attn__min(attn__max(row->seen.to, k0), k0 + n) - k0;
+    seen.from = attn__min(attn__max(row->seen.from, k0) - k0, seen.to);
+    return seen;
+}
+
+/* What the mask alone lets rows i .. i + rows - 1 of head h of item b see of n keys from number k0 on. */
+static int attn__classify_rows(const attn__plan *plan, size_t b, size_t h, size_t i, size_t rows, size_t k0, size_t n)
+{
+    const attn_tensor *mask = &plan->call.opts.mask;
+    const unsigned char *at = (const unsigned char *)attn__tensor_at(mask, b, h, i, k0);
+    size_t j, together = mask->dim_stride == 1 ? n : 1; /* keys that lie side by side */
+    int found = 0;
+    if (mask->len_stride == 0)
+        rows = 1;
+    if (mask->dim_stride == 0)
+        n = attn__min(n, 1);
+    for (j = 0; j < n && found != (ATTN__SOME_VISIBLE | ATTN__SOME_HIDDEN); j += together)
+        found |= plan->call.kern->classify(at + (ptrdiff_t)j * mask->dim_stride, mask->len_stride, rows, together);
+    return found;
+}
+
+/* What the mask alone lets the rows of the block see of n keys from number k0 on. */
+static int attn__classify(const attn__block *block, size_t k0, size_t n)
+{
+    size_t row, rows, h, i;
+    int found = 0;
+    for (row = 0; row < block->at.count; row += rows) {
+        rows = attn__query_of(block, row, &h, &i);
+        found |= attn__classify_rows(block->plan, block->at.b, h, i, rows, k0, n);
+    }
+    return found;
+}
+
+/* What the rows of the block see of n keys from number k0 on. */
+static void attn__find_visibility(attn__block *block, size_t k0, size_t n)
+{
+    const attn_tensor *mask = &block->plan->call.opts.mask;
+    attn__range seen;
+    size_t row, h, i, k;
+    int half;
+    if (block->visible_to_all.from <= k0 && k0 + n <= block->visible_to_all.to) {
+        block->by_bounds |= ATTN__SOME_VISIBLE;
+        for (k = k0; mask->data && k < k0 + n; k += half ? ATTN__HALF_TILE : n) {
+            half = attn__classify_half(block, k, k0 + n);
+            block->by_mask |= half ? half : attn__classify(block, k, k0 + n - k);
+        }
+        return;
+    }
+    for (row = 0; row < block->at.count; row++) {
+        seen = attn__seen_keys(&block->rows[row], k0, n);
+        block->by_bounds |= seen.from < seen.to ? ATTN__SOME_VISIBLE : 0;
+        block->by_bounds |= seen.to - seen.from < n ? ATTN__SOME_HIDDEN : 0;
+        if (mask->data && seen.from < seen.to) {
+            attn__query_of(block, row, &h, &i);
+            block->by_mask |=
+                attn__classify_rows(block->plan, block->at.b, h, i, 1, k0 + seen.from, seen.to - seen.from);
+        }
+    }
+}
+
+/* The same, from the cache, of the half of a tile that begins with key k0, all of which comes before key `to`; 0 if
+   there is none, or if it is not there, as keys of the tile are hidden from some row otherwise. */
+static int attn__classify_half(const attn__block *block, size_t k0, size_t to)
+{
+    const attn__schedule *schedule = &block->plan->schedule;
+    size_t end = attn__min(block->visible_to_all.to, block->split_keys.to), tile = k0 / ATTN__TILE_KEYS, i;
+    size_t half = k0 / ATTN__HALF_TILE;
+    end = attn__min(schedule->mask_tiles, end / schedule->tile_keys);
+    if (k0 % ATTN__HALF_TILE != 0 || to - k0 < ATTN__HALF_TILE || schedule->tile_keys != ATTN__TILE_KEYS ||
+        tile * ATTN__TILE_KEYS < block->visible_to_all.from || tile >= end)
+        return 0;
+    end = attn__min(end, tile + ATTN__LOOK_AHEAD);
+    if (!block->mask_cache[half])
+        for (i = 2 * tile; i < 2 * end; i++)
+            block->mask_cache[i] = (unsigned char)attn__classify(block, i * ATTN__HALF_TILE, ATTN__HALF_TILE);
+    return block->mask_cache[half];
+}
+
+/* The run's next of the mask, as bits. Lanes past the last row see nothing. Where bits hide keys that are not listed,
+   the run is a whole tile, and of each row of a mask those keys are left out; without a mask all listed keys are seen,
+   by all rows that share the list. */
+ATTN__NOINLINE void attn__gather_mask(const attn__block *block, attn__tile *run)
+{
+    const attn_tensor *mask = &block->plan->call.opts.mask;
+    const attn__range keys = {run->first_key, run->first_key + run->keys};
+    unsigned char listed_bytes[ATTN__FEW_KEYS];
+    size_t row, rows, h, i, j, entry;
+    attn__listed listed;
+    attn__range next;
+    run->mask = block->shared->mask;
+    if (block->at.count < run->lanes)
+        ATTN__MEMSET(block->shared->mask, 0, attn__ceil_div(run->keys, 64) * 8 * run->lanes);
+    for (row = 0; row < block->at.count; row += rows) {
+        const unsigned char *from;
+        ptrdiff_t rs = mask->len_stride, cs = mask->dim_stride;
+        rows = attn__query_of(block, row, &h, &i);
+        from = (const unsigned char *)attn__tensor_at(mask, block->at.b, h, i, keys.from);
+        if (attn__lists_by_bits(block)) {
+            rows = attn__min(attn__listed_for(block, row, &listed), mask->data ? 1 : rows);
+            ATTN__MEMSET(listed_bytes, 0, run->keys);
+            for (next.to = keys.from, entry = SIZE_MAX; attn__next_listed(&listed, keys, &entry, &next);)
+                for (j = next.from - keys.from; j < next.to - keys.from; j++)
+                    listed_bytes[j] = !mask->data || from[(ptrdiff_t)j * cs];
+            from = listed_bytes;
+            rs = 0;
+            cs = 1;
+        }
+        block->plan->call.kern->load_bits(attn__real_at(block->plan, block->shared->mask, row), run->lanes, from, rs,
+                                          cs, rows, run->keys);
+    }
+}
+
+/* Which seen of a run of keys each row sees, for the kernel that hides the rest. */
+static void attn__set_bounds(const attn__block *block, attn__tile *run)
+{
+    attn__range seen;
+    size_t row, k0 = run->first_key;
+    ATTN__MEMSET(attn__row_real(block, ATTN__FIRST, 0), 0, 2 * block->plan->column * block->plan->call.kern->size);
+    for (row = 0; row < block->at.count; row++) {
+        seen = attn__seen_keys(&block->rows[row], k0, run->keys);
+        attn__set_real(block->plan, attn__row_real(block, ATTN__FIRST, row), 0, (double)seen.from);
+        attn__set_real(block->plan, attn__row_real(block, ATTN__END, row), 0, (double)seen.to);
+    }
+    run->bounds.first = attn__row_real(block, ATTN__FIRST, 0);
+    run->bounds.end = attn__row_real(block, ATTN__END, 0);
+    run->bounds.all_first = attn__max(block->visible_to_all.from, k0) - k0;
+    run->bounds.all_end = attn__max(block->visible_to_all.to, k0) - k0;
+}
+
+/* -- its scores -- */
+
+/* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as
+   far as these are of one head, in place of the rows of the next tile: they will be read or written soon, and lie so
+   far apart that each access would wait for memory. */
+static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t first,
+                                  size_t n)
+{
+    size_t h, i, count = attn__query_of(block, 0, &h, &i);
+    if (t->dim_stride != 1 || t->len_stride == 0 || n == 0)
+        return;
+    rows->next = (const char *)attn__tensor_at(t, block->at.b, h, i, first);
+    rows->next_count = count;
+    rows->next_step = attn__step(t);
+    rows->row_bytes = n * attn__size(t->dtype);
+}
+
+/* Copies the tile's scores as they are now, for the backward pass, where a tile is one run. NULL: not wanted. */
+static void attn__copy_tile(const attn__block *block, char *copy)
+{
+    const attn__tile *tile = &block->tile;
+    if (copy)
+        ATTN__MEMCPY(copy, tile->scores, tile->keys * tile->lanes * block->plan->call.kern->size);
+}
+
+/* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. `keep`
+   those that the caller wants. */
+static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn_opts *opts = &plan->call.opts;
+    attn__tile *tile = &block->tile;
+    attn__rows k;
+    attn__tile run;
+    const attn_tensor *apart = NULL; /* a matrix whose rows the processor does not foresee */
+    double scale = plan->call.scale;
+    int edits = plan->call.edits != 0 || scale < 1 || scale > 1 ||
+                ((block->by_bounds | block->by_mask) & ATTN__SOME_HIDDEN); /* something for attn__score_run */
+    size_t i;
+    if (block->few) {
+        attn__multiply_few(block, &plan->call.k, 0);
+    } else {
+        attn__tile_rows(block, &k, &plan->call.k, 0);
+        if (keep && (opts->scores.data || plan->schedule.weights_in_place))
+            apart = opts->scores.data ? &opts->scores : &opts->weights;
+        else if (opts->bias.data || (opts->mask.data && block->by_mask & ATTN__SOME_HIDDEN))
+            apart = opts->bias.data ? &opts->bias : &opts->mask;
+        if (apart)
+            attn__prefetch_matrix(block, &k, apart, tile->first_key, tile->keys);
+        kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, attn__query_terms(plan), 0,
+                   NULL, &k);
+    }
+    attn__scale_tile(block, plan->source.k_scales, 0);
+    if (keep)
+        attn__keep_scores(block, ATTN_STAGE_DOT, scale);
+    if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
+        kern->block.softcap(tile, scale, opts->softcap);
+        attn__copy_tile(block, block->shared->capped);
+        scale = 1;
+    }
+    if (keep)
+        attn__keep_scores(block, ATTN_STAGE_SOFTCAP, scale);
+    if (stage != ATTN_STAGE_FINAL)
+        return;
+    for (i = 0, run = *tile; edits && attn__next_run(block, &run, &i);)
+        attn__score_run(block, &run, scale);
+    if (keep)
+        attn__keep_scores(block, ATTN_STAGE_FINAL, 1.0);
+}
+
+/* What depends on the number of a key, for a run of them: bias, ALiBi, score_mod, and hidden keys. scale: what the
+   scores are still to be multiplied by. */
+static void attn__score_run(attn__block *block, attn__tile *run, double scale)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn_opts *opts = &plan->call.opts;
+    run->bias = run->bias_rows = run->mask = run->bounds.first = run->bounds.end = NULL;
+    if (opts->bias.data)
+        attn__find_bias(block, run);
+    attn__set_alibi(block, run);
+    if (run->bias || run->bias_rows || run->slope || scale < 1 || scale > 1)
+        kern->block.edit(run, scale, 0);
+    if (opts->score_mod) {
+        attn__copy_tile(block, block->shared->before);
+        attn__modify_scores(block, run);
+    }
+    if (block->by_bounds & ATTN__SOME_HIDDEN)
+        attn__set_bounds(block, run);
+    if (block->by_mask & ATTN__SOME_HIDDEN)
+        attn__gather_mask(block, run);
+    /* ALiBi and score_mod may have changed a score that a bias of -infinity had hidden */
+    if (run->bounds.first || run->mask || (run->bias && plan->call.edits != ATTN__EDIT_BIAS))
+        kern->block.edit(run, 1, 1);
+}
+
+/* Is bias added from where it lies, to blocks whose rows are of one head and fill their vectors? */
+static int attn__bias_direct(const attn__call *call)
+{
+    const attn_tensor *bias = &call->opts.bias;
+    return call->kern->lanes > 1 && bias->dtype == call->kern->real && bias->dim_stride == 1 &&
+           call->edits == ATTN__EDIT_BIAS;
+}
+
+/* The run's part of the bias: where it lies, or a copy. */
+static void attn__find_bias(const attn__block *block, attn__tile *run)
+{
+    const attn_tensor *bias = &block->plan->call.opts.bias;
+    size_t h, i, rows = attn__query_of(block, 0, &h, &i);
+    if (attn__bias_direct(&block->plan->call) && !block->few && run->keys % ATTN__BIAS_KEYS == 0 &&
+        rows == run->lanes) {
+        run->bias_rows = attn__tensor_at(bias, block->at.b, h, i, run->first_key);
+        run->bias_step = bias->len_stride;
+    } else {
+        attn__gather(block, block->shared->bias, run->layout, bias, run->first_key, run->keys);
+        run->bias = block->shared->bias;
+    }
+}
+
+/* ALiBi, if it is wanted: positions and slopes of the rows, zeros past the last. */
+static void attn__set_alibi(const attn__block *block, attn__tile *run)
+{
+    const attn__plan *plan = block->plan;
+    size_t row, h, i;
+    run->slope = NULL;
+    if (!(plan->call.edits & ATTN__EDIT_ALIBI))
+        return;
+    ATTN__MEMSET(attn__row_real(block, ATTN__POSITION, 0), 0, 2 * plan->column * plan->call.kern->size); /* both */
+    for (row = 0; row < block->at.count; row++) {
+        attn__query_of(block, row, &h, &i);
+        attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0,
+                       (double)attn__plus((ptrdiff_t)i, block->rows->offset) - (double)run->first_key);
+        attn__set_real(plan, attn__row_real(block, ATTN__SLOPE, row), 0, -(double)plan->call.opts.alibi_slopes[h]);
+    }
+    run->position = attn__row_real(block, ATTN__POSITION, 0);
+    run->slope = attn__row_real(block, ATTN__SLOPE, 0);
+}
+
+/* score_mod edits one row at a time; it is shown the keys between the row's bounds. */
+ATTN__NOINLINE void attn__modify_scores(const attn__block *block, const attn__tile *run)
+{
+    const attn__plan *plan = block->plan;
+    const attn_opts *opts = &plan->call.opts;
+    attn__layout layout = run->layout;
+    size_t row, h, i, j, size = plan->call.kern->size, k0 = run->first_key;
+    attn__range seen;
+    for (row = 0; row < block->at.count; row++) {
+        char *scores = attn__real_at(plan, run->scores, row * layout.query), *copy = block->shared->row;
+        seen = attn__seen_keys(&block->rows[row], k0, run->keys);
+        if (seen.from == seen.to)
+            continue;
+        attn__query_of(block, row, &h, &i);
+        for (j = seen.from; j < seen.to; j++)
+            ATTN__MEMCPY(copy + (j - seen.from) * size, scores + j * layout.element * size, size);
+        opts->score_mod(opts->score_mod_user, copy, seen.to - seen.from, block->at.b, h, i, k0 + seen.from);
+        for (j = seen.from; j < seen.to; j++)
+            ATTN__MEMCPY(scores + j * layout.element * size, copy + (j - seen.from) * size, size);
+    }
+}
+
+/* Numbers that are not finite become 0: of n reals, or of elements of terms, which are known to have some. Returns if
+   there are any. */
+static int attn__clear_nonfinite(const attn__kernels *kern, void *x, size_t n, attn_dtype dtype)
+{
+    const int found = dtype != kern->real || kern->nonfinite(x, 0, 1, n);
+    void *at;
+    size_t i;
+    for (i = 0; found && i < n; i++)
+        if (!attn__is_finite(attn__get_element(at = attn__at(x, dtype, (ptrdiff_t)i), dtype)))
+            attn__set_element(at, dtype, 0.0);
+    return found;
+}
+
+/* Multiplies the tile's scores, or weights, by the scales of its rows in I8, so that not each element has to be.
+   `clean`: scales that are not finite count as 0; returns if there are any. */
+static int attn__scale_tile(const attn__block *block, const float *scales, int clean)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn__shared *shared = block->shared;
+    const attn__run *run;
+    attn__tile head;
+    size_t g, h;
+    int found = 0;
+    if (!scales)
+        return 0;
+    head = block->tile;
+    head.queries = block->at.count / block->at.heads;
+    ATTN__MEMSET(attn__real_at(plan, shared->scales, head.keys), 0, kern->lanes * kern->size);
+    for (g = 0, h = block->at.kv_head; g < block->at.heads; g++, h++) {
+        for (run = shared->run; run < shared->run + shared->runs; run++)
+            kern->load(attn__real_at(plan, shared->scales, run->at), run->keys,
+                       scales + attn__scale_at(&plan->source, plan->call.k.heads, run->item, h, run->row), ATTN_F32, 0,
+                       1, 1, run->keys);
+        found |= clean && attn__clear_nonfinite(kern, shared->scales, head.keys, kern->real);
+        head.scores = attn__real_at(plan, block->tile.scores, g * head.queries * head.layout.query);
+        kern->block.scale_keys(&head, shared->scales);
+    }
+    return found;
+}
+
+/* -- its values -- */
+
+/* out = factor out + P V for the tile. Where some scores were not finite, keys may be hidden, and a NaN or infinity
+   among their values (or scales, in I8) must not meet the weight 0: such are left out then, as zeros in a copy, and
+   added for those rows that see them. */
+static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
+{
+    const attn__plan *plan = block->plan;
+    attn__range *finite = &block->shared->finite;
+    int clean = nonfinite_scores && !(finite->from <= block->span.from && block->span.to <= finite->to);
+    int found = attn__scale_tile(block, plan->source.v_scales, clean);
+    if (!block->few)
+        found |= attn__multiply_values(block, clean);
+    else if (plan->call.v.dim > 0)
+        found |= attn__multiply_few(block, &plan->call.v, clean);
+    if (found) {
+        attn__prepare_tile(block, block->span.from, block->span.to);
+        attn__recompute_weights(block, block->into, block->shared->hidden);
+        attn__add_nonfinite(block, &plan->call.v, plan->source.v_scales, (char *)block->into->out, block->into->layout,
+                            block->tile.scores, block->shared->hidden);
+    } else if (nonfinite_scores) {
+        *finite = block->span;
+    }
+}
+
+/* out = factor out + P V, for the tile's rows of V, chain by chain: queries on lanes. `clean`: as above. */
+static int attn__multiply_values(const attn__block *block, int clean)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn__tile *tile = &block->tile;
+    size_t Dv = plan->call.v.dim, terms = attn__terms(kern, tile->keys), k, end, i, first, next = block->span.to;
+    attn__rows v;
+    attn__tile_rows(block, &v, &plan->call.v, clean && plan->call.v.dtype != kern->real);
+    clean = clean && kern->nonfinite_terms(v.data, v.step, terms, Dv);
+    if (clean) {
+        attn__tile_rows(block, &v, &plan->call.v, 1);
+        attn__clear_nonfinite(kern, attn__real_at(plan, v.data, 0), terms * kern->term * Dv, kern->element);
+        block->shared->v.head = SIZE_MAX; /* it is no copy of V any more */
+    }
+    if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
+        end = attn__max(attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to), next);
+        attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, end - next);
+    }
+    kern->to_terms(tile->scores, tile->keys, tile->lanes);
+    for (k = 0; k < tile->keys && Dv > 0; k = end) { /* without dims there may be no data */
+        end = attn__chain_end(tile, k);
+        first = attn__terms(kern, k);
+        kern->gemm(block->into->out, (const char *)v.data + (ptrdiff_t)first * v.step * (ptrdiff_t)kern->size, 1,
+                   v.step, Dv, attn__real_at(plan, tile->scores, first * tile->lanes), tile->lanes,
+                   attn__terms(kern, end - k), 0, tile->factor, end == tile->keys ? &v : NULL);
+        for (i = 0; i < tile->lanes && end < tile->keys; i++)
+            attn__set_real(plan, tile->factor, i, 1.0);
+    }
+    return clean;
+}
+
+/* -- NaNs and infinities among values, which must not meet the weight 0 of a hidden key -- */
+
+/* Which keys of the tile are hidden from which rows, by its scores: a weight or gradient that is 0 does not tell. */
+static void attn__find_hidden(const attn__block *block, uint64_t *hidden)
+{
+    const attn__tile *tile = &block->tile;
+    size_t row, j;
+    double score;
+    for (j = 0; j < tile->keys; j++) {
+        hidden[j] = 0;
+        for (row = 0; row < block->at.count; row++) {
+            score = attn__get_real(block->plan, tile->scores, j * tile->layout.element + row * tile->layout.query);
+            hidden[j] |= (uint64_t)(attn__bits(score) == attn__bits(attn__minus_infinity())) << row;
+        }
+    }
+}
+
+/* The weights of the tile that attn__prepare_tile has made ready, once more: the state knows the maximum over the tile
+   by now, so that softmax gives the same ones. `hidden`: where its scores, which are computed for that, say which keys
+   are hidden (-infinity), as a weight may be 0 in any case; NULL: weights are to be divided by the sum. */
+ATTN__NOINLINE void attn__recompute_weights(attn__block *block, const attn__state *state, uint64_t *hidden)
+{
+    const attn__plan *plan = block->plan;
+    const attn__tile *tile = &block->tile;
+    double max[ATTN__BLOCK_ROWS / 2], sum[ATTN__BLOCK_ROWS / 2]; /* half as many as of floats */
+    unsigned char nan[ATTN__BLOCK_ROWS];
+    attn__state again = *state;
+    attn__score_tile(block, ATTN_STAGE_FINAL, 0);
+    if (hidden)
+        attn__find_hidden(block, hidden);
+    again.max = max;
+    again.sum = sum;
+    again.nan = nan;
+    ATTN__MEMSET(sum, 0, sizeof sum);
+    ATTN__MEMSET(nan, 0, sizeof nan);
+    ATTN__MEMCPY(max, state->max, tile->lanes * plan->call.kern->size);
+    plan->call.kern->block.softmax(tile, &again, plan->call.softmax_scale);
+    if (!hidden)
+        attn__scale_rows(block, tile->scores, tile->layout, tile->keys);
+    attn__drop(block, tile->scores);
+}
+
+/* sum += weight x */
+static void attn__add_product(const attn__plan *plan, void *sum, const void *weight, double x)
+{
+    attn__set_real(plan, sum, 0, attn__get_real(plan, sum, 0) + attn__get_real(plan, weight, 0) * x);
+}
+
+/* What is left out of products with the tile's rows of t, as 0: sums += weights x for those numbers x (in I8, their
+   scales) that are NaN or infinite, and those rows of the block that see their key. */
+ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_tensor *t, const float *scales, char *sums,
+                                        attn__layout to, const void *weights, uint64_t *hidden)
+{
+    const attn__plan *plan = block->plan;
+    const attn__layout of = block->tile.layout;
+    const attn__run *run = block->shared->run;
+    size_t n, g, d, r, h, row, key, queries = block->at.count / block->at.heads;
+    double x;
+    for (n = 0; n < block->tile.keys; n++) {
+        run += n == (size_t)run->at + run->keys; /* its keys follow */
+        key = run->row + n - run->at;
+        for (g = 0, h = block->at.kv_head; g < block->at.heads; g++, h++)
+            for (d = 0; d < t->dim; d++) {
+                x = attn__get_element(attn__tensor_at(t, run->item, h, key, d), t->dtype);
+                if (scales)
+                    x *= (double)scales[attn__scale_at(&plan->source, t->heads, run->item, h, key)];
+                for (r = 0; r < queries && !attn__is_finite(x); r++) {
+                    row = g * queries + r;
+                    if (!(hidden[n] >> row & 1))
+                        attn__add_product(plan, attn__real_at(plan, sums, d * to.element + row * to.query),
+                                          attn__real_at(plan, weights, n * of.element + row * of.query), x);
+                }
+            }
+    }
+}
+
+/* ==== few rows =====================================================================================================
+
+   Few rows, as in decoding, would leave most lanes idle (attn__is_few says which items have few). There the terms of a
+   dot product lie on lanes: what happens to one query is
+
+       attn__score_tile
+         attn__multiply_few          of a tile of ATTN__FEW_KEYS keys: attn__few_rows says where the rows of K lie; the
+                                     kernel dot multiplies each by the query, vector by vector, and adds up the lanes
+         softcap, attn__score_run    as for many rows: bias, ALiBi, score_mod, hidden keys; keys side by side
+       softmax                       maximum, exponentials and their sum
+       attn__accumulate_values
+         attn__multiply_few          out is multiplied by the factor; the kernel weigh adds each row of V times its
+                                     weight, dims on lanes: in chains of ATTN__FEW_CHAIN keys, each added to out
+
+   A row of K or V comes once from memory, for all queries that share it; key/value heads that lie side by side, as in
+   [B,L,H,D], are one block, so that memory is read in its order, but where workers would lack blocks. No number of a
+   query depends on the other rows of its block: with ctx.batch_invariant all blocks are such. While K is read, the rows
+   of V are prefetched, and then those of K in the next tile, on CPUs where that was measured to pay
+   (ATTN__FETCHES_FEW). */
+
+static void attn__copy_few(const attn__block *block, attn__few *few, size_t head, const attn_tensor *t);
+/* of "keys" */
+static void attn__few_rows(const attn__block *block, attn__few *few, const attn_tensor *t);
+
+/* Has a batch item or text so few rows? They are as many as one query head has, times the heads of a group. */
+static int attn__has_few(const attn__plan *plan, size_t b, size_t most)
+{
+    return attn__valid_queries(plan, b) * (plan->call.q.heads / plan->call.k.heads) <= most;
+}
+
+/* How many keys of the tile, from number k on, are of one chain. */
+static size_t attn__chain_keys(const attn__block *block, size_t k)
+{
+    const uint16_t *numbers = block->tile.numbers;
+    size_t end = k + 1;
+    if (!numbers)
+        return attn__min(ATTN__FEW_CHAIN, block->tile.keys - k);
+    while (end < block->tile.keys && numbers[end] / ATTN__FEW_CHAIN == numbers[k] / ATTN__FEW_CHAIN)
+        end++;
+    return end - k;
+}
+
+/* The tile's scores, of its rows of k; or out = factor out + P V, of its rows of v: all of them where they lie, or of
+   a head and a chain of keys at a time. `clean`: numbers of V that are not finite count as 0; returns if there are
+   any. */
+static int attn__multiply_few(const attn__block *block, const attn_tensor *t, int clean)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn__tile *tile = &block->tile;
+    const attn__state *state = block->into;
+    int values = t == &plan->call.v, copies, found = 0;
+    attn__few all, some, *now = &all;
+    size_t k, n, g, row, room = attn__query_room(plan);
+    attn__few_rows(block, &all, t);
+    copies = clean || attn__copies_few(plan, t);
+    if (values)
+        kern->block.scale(state->out, state->layout, t->dim, block->at.count, tile->factor);
+    for (k = 0; k < all.keys; k += n) {
+        n = copies || (values && tile->numbers) ? attn__chain_keys(block, k) : all.keys;
+        for (g = 0; g < all.heads; g += now->heads) {
+            row = g * all.queries;
+            if (copies || n < all.keys) { /* from key number k on */
+                now = &some;
+                some = all;
+                some.at = all.at ? all.at + k : NULL;
+                some.row += (ptrdiff_t)k * all.step;
+                some.next = all.next ? all.next + k : NULL;
+                some.keys = n;
+            }
+            if (copies)
+                attn__copy_few(block, &some, g, t);
+            found |= clean && attn__clear_nonfinite(kern, block->shared->copied_rows, n * t->dim, kern->real);
+            if (values)
+                attn__run_few(kern, attn__real_at(plan, state->out, row * state->layout.query), state->layout.query,
+                              attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, now,
+                              1);
+            else
+                attn__run_few(kern, attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query,
+                              attn__real_at(plan, block->queries, row * room), room, now, 0);
+        }
+    }
+    return found;
+}
+
+/* Copies the rows of a head, a chain at most, as the kernels take them; they become *few. */
+static void attn__copy_few(const attn__block *block, attn__few *few, size_t head, const attn_tensor *t)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    int keys = t == &plan->call.k;
+    size_t room = keys ? attn__terms(kern, t->dim) : t->dim, i, n;
+    for (i = 0; i < few->keys; i += n) {
+        const char *from = few->at ? few->at[i] : few->row;
+        char *to = attn__real_at(plan, block->shared->copied_rows, i * room);
+        n = few->at ? 1 : few->keys;
+        from += (ptrdiff_t)head * few->apart;
+        (keys ? kern->load_rows : kern->load)(to, room, from, t->dtype, t->len_stride, t->dim_stride, n, t->dim);
+    }
+    few->at = NULL;
+    few->row = block->shared->copied_rows;
+    few->step = (ptrdiff_t)(room * kern->size);
+    few->heads = 1;
+    few->dtype = keys ? kern->element : kern->real;
+}
+
+static size_t attn__query_room(const attn__plan *plan) /* of a query of few, in whole vectors */
+{
+    return attn__whole(attn__query_terms(plan), plan->call.kern->lanes);
+}
+
+/* Must few rows copy rows of k or v? */
+static int attn__copies_few(const attn__plan *plan, const attn_tensor *t)
+{
+    return t->dim_stride != 1 || !attn__reads(plan->call.kern, t->dtype);
+}
+
+static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few rows: in whole vectors */
+{
+    return plan->schedule.few_keys + (plan->schedule.scattered ? ATTN__FEW_CHAIN : 0);
+}
+
+/* ==== weights and scores ===========================================================================================
+
+   What opts.weights and opts.scores ask for. Scores are stored as they are computed (attn__keep_scores); weights need the
+   final maximum and sum, which are known at the end: where they have the compute type scores wait in their place, else
+   all scores are computed once more. Keys that no row of a block sees are filled in. Without these options nothing here
+   is called. */
+
+static void attn__recompute_to_weights(attn__block *block);
+/* of "rows of a block" */
+static double attn__to_real(const attn__plan *plan, double x);
+
+/* The numbers of the tile's keys in t = alpha its scores, run by run. */
+static void attn__scatter_tile(const attn__block *block, const attn_tensor *t, double alpha)
+{
+    attn__tile run = block->tile;
+    size_t i = 0;
+    while (attn__next_run(block, &run, &i))
+        attn__scatter(block, t, run.first_key, run.scores, run.layout, run.keys, alpha);
+}
+
+/* The tile's scores, as they are at a stage, go to where the caller wants them. `scale`, and that of softmax, are what
+   they are still to be multiplied by. Those that softmax takes wait in weights until max and sum are known. */
+static void attn__keep_scores(const attn__block *block, attn_stage stage, double scale)
+{
+    const attn__plan *plan = block->plan;
+    const attn_opts *opts = &plan->call.opts;
+    if (opts->scores.data && opts->scores_stage == stage)
+        attn__scatter_tile(block, &opts->scores, attn__to_real(plan, scale) * plan->call.softmax_scale);
+    if (plan->schedule.weights_in_place && stage == ATTN_STAGE_FINAL)
+        attn__scatter_tile(block, &opts->weights, 1.0);
+}
+
+/* Elements from .. to - 1 of a row of t = x: those that follow each other by copies of the first ones. */
+static void attn__fill_part(const attn_tensor *t, size_t b, size_t h, size_t i, size_t from, size_t to, double x)
+{
+    size_t size = attn__size(t->dtype), together = t->dim_stride == 1 ? to - from : 1, d, n;
+    for (d = from; d < to; d += together) {
+        char *at = (char *)attn__tensor_at(t, b, h, i, d);
+        attn__set_element(at, t->dtype, x);
+        for (n = 1; n < together; n *= 2)
+            ATTN__MEMCPY(at + n * size, at, attn__min(n, together - n) * size);
+    }
+}
+
+/* The block's rows of t, if it is there, elements from .. to - 1, = x; but weights, x = 0, of a row that is NaN are
+   NaN, too. */
+static void attn__fill(const attn__block *block, const attn_tensor *t, size_t from, size_t to, double x)
+{
+    size_t row, h, i;
+    double inverse;
+    for (row = 0; row < block->at.count && t->data; row++) {
+        attn__query_of(block, row, &h, &i);
+        inverse = attn__bits(x) ? 0 : attn__get_real(block->plan, attn__row_real(block, ATTN__INVERSE, row), 0);
+        attn__fill_part(t, block->at.b, h, i, from, to, attn__is_finite(inverse) ? x : inverse);
+    }
+}
+
+/* Scores of keys from .. to - 1, which no row of the block sees: -infinity at the last stage; before it, those of keys
+   that exist are computed. Their weights are `weight`: 0 at the end; where weights hold scores so far, -infinity, of a
+   tile that is hidden, or before keys that are listed are met, which then overwrite theirs. */
+static void attn__keep_hidden(attn__block *block, size_t from, size_t to, double weight)
+{
+    const attn__plan *plan = block->plan;
+    const attn_opts *opts = &plan->call.opts;
+    size_t first = attn__min(attn__max(from, block->exists.from), to), k0, n;
+    size_t end = opts->scores_stage == ATTN_STAGE_FINAL ? first : attn__max(attn__min(to, block->exists.to), first);
+    for (k0 = first; k0 < end && opts->scores.data; k0 += n) {
+        n = attn__min(block->tile_keys, end - k0);
+        attn__set_tile(block, k0, k0 + n);
+        attn__score_tile(block, opts->scores_stage, 1);
+    }
+    attn__fill(block, &opts->scores, from, first, attn__minus_infinity());
+    attn__fill(block, &opts->scores, end, to, attn__minus_infinity());
+    if (attn__bits(weight) == 0 || plan->schedule.weights_in_place)
+        attn__fill(block, &opts->weights, from, to, weight);
+}
+
+/* What is left of the weights and scores that were asked for: those of the keys that the block did not meet, and scores
+   of rows that do not exist; and kept scores become weights, row by row, or are computed once more. */
+ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
+{
+    const attn__plan *plan = block->plan;
+    const attn_opts *opts = &plan->call.opts;
+    const attn__row *rows = block->rows;
+    size_t row, h, i, keys = plan->call.k.len;
+    const attn__range seen = block->visible_to_any, alone = {SIZE_MAX, 0};
+    attn__reset_caches(block->shared, alone, block->least_key);
+    attn__keep_hidden(block, 0, seen.from, 0.0);
+    attn__keep_hidden(block, seen.to, keys, 0.0);
+    if (seen.from < seen.to) /* the first of a term or chain may not exist */
+        attn__fill(block, &opts->scores, seen.from, block->exists.from, attn__minus_infinity());
+    for (row = 0; plan->schedule.weights_in_place && row < block->at.count; row++) {
+        attn__range own = attn__seen_keys(&rows[row], seen.from, seen.to - seen.from);
+        attn__query_of(block, row, &h, &i);
+        plan->call.kern->block.weights(&block->tile, attn__tensor_at(&opts->weights, block->at.b, h, i, seen.from),
+                                       seen.to - seen.from, own.from, own.to,
+                                       attn__real_at(plan, block->state.max, row),
+                                       attn__row_real(block, ATTN__INVERSE, row), plan->call.softmax_scale);
+    }
+    if (opts->weights.data && !plan->schedule.weights_in_place)
+        attn__recompute_to_weights(block);
+}
+
+static void attn__scale_rows(const attn__block *block, void *x, attn__layout layout, size_t n) /* by 1 / sum */
+{
+    block->plan->call.kern->block.scale(x, layout, n, block->at.count, attn__row_real(block, ATTN__INVERSE, 0));
+}
+
+/* Weights that cannot hold scores, or with dropout, tile by tile: scores are computed once more, now that max and sum
+   are known. */
+static void attn__recompute_to_weights(attn__block *block)
+{
+    const attn_tensor *weights = &block->plan->call.opts.weights;
+    size_t tile_keys = block->tile_keys, k0, next;
+    int seen;
+    for (k0 = block->visible_to_any.from; k0 < block->visible_to_any.to; k0 = next) {
+        next = attn__min((attn__quotient(k0, tile_keys) + 1) * tile_keys, block->visible_to_any.to);
+        seen = attn__next_key(block, k0, next) < next && attn__prepare_tile(block, k0, next);
+        if (!seen || block->tile.keys < next - k0)
+            attn__fill(block, weights, k0, next, 0.0);
+        if (!seen)
+            continue;
+        attn__recompute_weights(block, &block->state, NULL);
+        attn__scatter_tile(block, weights, 1.0);
+    }
+}
+
+/* ==== keys =========================================================================================================
+
+   This room alone decides where keys are: in a tensor, a ring, pages, one of several texts, and whether lists say which
+   of them are attended. Others ask
+
+       which there are, and which a row sees       attn__items, attn__valid_keys, attn__ask, attn__visible
+       for the next tile                           attn__next_key, attn__set_tile
+       for its rows, what is prefetched besides    attn__tile_rows, attn__few_rows, attn__scale_tile
+       for keys of it whose numbers follow         attn__next_run: bias, ALiBi, score_mod, bounds, mask and dropout
+       each other                                  depend on numbers
+
+   and those that store rows, or add what is not finite, for one row or key: attn__find_rows, attn__scale_at,
+   attn__run, attn__lacks_page.
+
+   A tile is made of runs: keys whose numbers follow each other, and whose rows do so in memory. Of a tensor it is one;
+   pages, rings and lists make more. Where tiles cannot leave out keys that are not listed, as each row has lists of its
+   own or hidden keys have scores too, bits hide them, as a mask does. */
+
+static size_t attn__items(const attn__plan *plan) /* batch items, or texts */
+{
+    return plan->call.opts.sequences > 0 ? plan->call.opts.sequences : plan->call.q.batch;
+}
+
+static size_t attn__valid_queries(const attn__plan *plan, size_t b) /* of one of them */
+{
+    const attn_opts *opts = &plan->call.opts;
+    if (opts->sequences > 0)
+        return opts->q_starts[b + 1] - opts->q_starts[b];
+    return opts->q_lens ? opts->q_lens[b] : plan->call.q.len;
+}
+
+static size_t attn__valid_keys(const attn__plan *plan, size_t b)
+{
+    const attn_opts *opts = &plan->call.opts;
+    if (opts->sequences > 0)
+        return opts->kv_starts[b + 1] - opts->kv_starts[b];
+    return opts->kv_lens ? opts->kv_lens[b] : plan->call.k.len;
+}
+
+/* Where its queries are in q, out and lse. */
+static void attn__begin_item(attn__place *at, const attn__plan *plan, size_t b)
+{
+    const attn_opts *opts = &plan->call.opts;
+    at->b = b;
+    at->item = opts->sequences > 0 ? 0 : b;
+    at->start = opts->sequences > 0 ? opts->q_starts[b] : 0;
+}
+
+/* Which keys query i of batch item b may see, mask, lists and scores aside: the one place that turns causal, window and
+   lengths into keys. */
+static void attn__ask(attn__row *row, const attn__plan *plan, size_t b, size_t i)
+{
+    const attn_opts *opts = &plan->call.opts;
+    ptrdiff_t queries = (ptrdiff_t)attn__valid_queries(plan, b), keys = (ptrdiff_t)attn__valid_keys(plan, b);
+    ptrdiff_t first = 0, end, right, position;
+    end = (ptrdiff_t)i < queries ? keys : 0;
+    row->exists.to = (size_t)end;
+    row->exists.from = plan->source.oldest && (ptrdiff_t)i < queries ? plan->source.oldest[b] : 0;
+    row->offset = 0;
+    if (opts->causal_offset &&
+        (plan->source.newest || opts->causal == ATTN_CAUSAL_NONE || opts->causal == ATTN_CAUSAL_OFFSET))
+        row->offset = opts->causal_offset[b];
+    else if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT || plan->source.newest)
+        row->offset = keys - queries;
+    position = attn__plus((ptrdiff_t)i, row->offset);
+    if (opts->causal != ATTN_CAUSAL_NONE && position < end)
+        end = position + 1;
+    if (opts->window.on && opts->window.right >= 0) {
+        right = attn__plus(position, opts->window.right);
+        end = right < end ? right + 1 : end;
+    }
+    if (opts->window.on && opts->window.left >= 0)
+        first = attn__plus(position, -opts->window.left);
+    row->seen.from = first > 0 ? (size_t)first : 0;
+    row->seen.to = end > 0 ? (size_t)end : 0;
+}
+
+static attn__range attn__common(attn__range a, attn__range b) /* keys of both */
+{
+    a.from = attn__max(a.from, b.from);
+    a.to = attn__max(attn__min(a.to, b.to), a.from);
+    return a;
+}
+
+/* Makes a range as long as it takes to have those of another, too. */
+static void attn__join(attn__range *all, attn__range more)
+{
+    if (more.from < more.to) {
+        all->from = attn__min(all->from, more.from);
+        all->to = attn__max(all->to, more.to);
+    }
+}
+
+/* Those of them that are there. A ring may have dropped some: calls where no mask or list hides these are refused. */
+static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size_t i)
+{
+    attn__ask(row, plan, b, i);
+    row->seen = attn__common(row->seen, row->exists);
+}
+
+static int attn__has_lists(const attn_opts *opts)
+{
+    return opts->blocks.q_len > 0;
+}
+
+/* The blocks that row `list_row` of the lists of batch item b and query head h names. */
+static attn__listed attn__find_listed(const attn__plan *plan, size_t b, size_t h, size_t list_row)
+{
+    const attn_blocks *blocks = &plan->call.opts.blocks;
+    attn__listed listed = {NULL, 0, 0};
+    size_t list;
+    if (!attn__has_lists(&plan->call.opts))
+        return listed;
+    list = blocks->batch == 1 ? 0 : b;
+    list = list * blocks->heads + h / (plan->call.q.heads / blocks->heads);
+    list = list * plan->schedule.list_rows + list_row;
+    listed.index = blocks->index + list * blocks->width;
+    listed.count = blocks->count[list];
+    listed.keys = blocks->kv_len;
+    return listed;
+}
+
+/* What is listed for a row of the block; returns how many rows from there on share it. */
+static size_t attn__listed_for(const attn__block *block, size_t row, attn__listed *listed)
+{
+    const attn__plan *plan = block->plan;
+    size_t h, i, rows = attn__query_of(block, row, &h, &i), q_len = plan->call.opts.blocks.q_len;
+    *listed = attn__find_listed(plan, block->at.b, h, i / q_len);
+    return attn__min(rows, q_len - i % q_len);
+}
+
+/* The entry of the first block that is listed, with key j or after it. */
+static size_t attn__find_entry(const attn__listed *listed, size_t j)
+{
+    size_t number = j / listed->keys, low = 0, high = listed->count, middle;
+    while (low < high) {
+        middle = low + (high - low) / 2;
+        if (listed->index[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The next keys of a range that are listed and follow each other. *next: those before, at first none, where the range
+   begins; *entry: that of the list to look at next, at first SIZE_MAX. Returns 0 after the last. */
+ATTN__INLINE int attn__next_listed(const attn__listed *listed, attn__range keys, size_t *entry, attn__range *next)
+{
+    size_t first;
+    next->from = next->to;
+    if (listed->keys == 0) {
+        next->to = keys.to;
+        return next->from < next->to;
+    }
+    if (*entry == SIZE_MAX)
+        *entry = attn__find_entry(listed, next->from);
+    if (*entry >= listed->count)
+        return 0;
+    next->from = next->to = attn__max(next->from, listed->index[*entry] * listed->keys);
+    for (; next->to < keys.to && *entry < listed->count; ++*entry) {
+        first = listed->index[*entry] * listed->keys;
+        if (first > next->to)
+            break;
+        next->to = first + attn__min(keys.to - first, listed->keys);
+    }
+    return next->from < keys.to;
+}
+
+static size_t attn__keys_in(const attn__block *block, size_t from, size_t to) /* that are attended */
+{
+    const attn__range keys = {from, to};
+    attn__range next = {from, from};
+    size_t entry = SIZE_MAX, n = 0;
+    while (attn__next_listed(&block->at.listed, keys, &entry, &next))
+        n += next.to - next.from;
+    return n;
+}
+
+/* The first key, from number j on, that tiles of this block have; `end` if there is none before it. */
+static size_t attn__next_key(const attn__block *block, size_t j, size_t end)
+{
+    const attn__range keys = {j, end};
+    attn__range next = {j, j};
+    size_t entry = SIZE_MAX;
+    if (block->at.listed.keys == 0)
+        return attn__min(j, end);
+    return attn__next_listed(&block->at.listed, keys, &entry, &next) ? next.from : end;
+}
+
+/* Where keys j .. j + n - 1 of batch item or text b lie: the first is row *row of item (or page) *item of k and v.
+   Returns how many of them follow it there, up to the end of the page, or to where a ring begins anew. Only numbers of
+   pages that are seen have been checked; a tile may meet others, whose keys are hidden from all of its rows. */
+static size_t attn__find_rows(const attn__source *source, size_t b, size_t j, size_t n, size_t *item, size_t *row)
+{
+    size_t page = 0;
+    *item = b;
+    *row = j;
+    if (source->starts) {
+        *item = 0;
+        *row += source->starts[b];
+    } else if (j >= source->capacity || source->table) {
+        page = attn__quotient(j, source->capacity);
+        *row -= page * source->capacity;
+    }
+    if (source->table)
+        *item = attn__min(source->table[b * source->table_stride + page], source->pages - 1);
+    return attn__min(n, source->capacity - *row);
+}
+
+/* Is a token from .. to - 1 of item b in a page that is not in the pool? */
+static int attn__lacks_page(const attn__source *source, size_t b, size_t from, size_t to)
+{
+    size_t page, end = attn__ceil_div(to, source->capacity);
+    if (!source->table || from >= to)
+        return 0;
+    for (page = from / source->capacity; page < end; page++)
+        if (source->table[b * source->table_stride + page] >= source->pages)
+            return 1;
+    return 0;
+}
+
+/* Where the scale of such a row of a head is, in I8. */
+static size_t attn__scale_at(const attn__source *source, size_t heads, size_t item, size_t h, size_t row)
+{
+    return (item * heads + h) * source->capacity + row;
+}
+
+/* Where the rows of a run of keys begin, in a tensor of keys or values, of a head. */
+static const char *attn__run_rows(const attn__run *run, const attn_tensor *t, size_t h)
+{
+    return (const char *)attn__tensor_at(t, run->item, h, run->row, 0);
+}
+
+/* Finds the runs of those of these keys that are attended; returns how many keys these are. Where keys lie in several
+   places, one that no row of the unit sees, but that begins a chain or a term with one that is seen, may be gone: the
+   row of that one stands for it. */
+static size_t attn__find_runs(const attn__block *block, attn__range keys)
+{
+    const attn__plan *plan = block->plan;
+    attn__shared *shared = block->shared;
+    attn__run *run = shared->run;
+    attn__range next = {keys.from, keys.from};
+    size_t entry = SIZE_MAX, at = 0, j, n, gone = plan->schedule.scattered ? shared->least_key : 0; /* else one run */
+    if (plan->schedule.scattered && keys.from == shared->found.from && keys.to == shared->found.to)
+        return shared->found_keys;
+    while (attn__next_listed(&block->at.listed, keys, &entry, &next))
+        for (j = next.from; j < next.to; j += n, at += n, run++) {
+            n = j < gone ? 1 : next.to - j;
+            n = attn__find_rows(&plan->source, block->at.b, attn__max(j, gone), n, &run->item, &run->row);
+            run->key = (uint16_t)(j - keys.from);
+            run->at = (uint16_t)at;
+            run->keys = (uint16_t)n;
+        }
+    shared->runs = (size_t)(run - shared->run);
+    shared->found = keys;
+    return shared->found_keys = at;
+}
+
+/* The tile becomes those keys from .. to - 1 that are attended: at least one. */
+static void attn__set_tile(attn__block *block, size_t from, size_t to)
+{
+    attn__shared *shared = block->shared;
+    attn__tile *tile = &block->tile;
+    size_t chain, end, i, r, base = from % ATTN__FEW_CHAIN;
+    block->span.from = from;
+    block->span.to = to;
+    tile->keys = attn__find_runs(block, block->span);
+    tile->first_key = from + shared->run->key;
+    for (chain = 0; from < ATTN__FIRST_KEYS && chain < ATTN__FIRST_KEYS / ATTN__FIRST_CHAIN; chain++) {
+        end = attn__min(attn__max((chain + 1) * ATTN__FIRST_CHAIN, from), to);
+        tile->chain_ends[chain] = attn__keys_in(block, from, end);
+    }
+    tile->numbers = block->few && block->at.listed.keys > 0 ? shared->numbers : NULL;
+    for (i = 0; tile->numbers && i < shared->runs; i++)
+        for (r = 0; r < shared->run[i].keys; r++)
+            shared->numbers[shared->run[i].at + r] = (uint16_t)(base + shared->run[i].key + r);
+}
+
+/* Turns `run`, a copy of the tile, into the next keys of it whose numbers follow each other, with their part of the
+   scores. *i: the number of the attn__run to look at next, from 0. Returns 0 after the last. */
+static int attn__next_run(const attn__block *block, attn__tile *run, size_t *i)
+{
+    const attn__shared *shared = block->shared;
+    const attn__run *next = &shared->run[*i];
+    if (*i == shared->runs)
+        return 0;
+    run->scores = attn__real_at(block->plan, block->tile.scores, next->at * block->tile.layout.element);
+    run->first_key = block->span.from + next->key;
+    for (run->keys = 0; *i < shared->runs && block->span.from + next->key == run->first_key + run->keys; next++, ++*i)
+        run->keys += next->keys;
+    return 1;
+}
+
+static int attn__lists_by_bits(const attn__block *block) /* are keys that are not listed hidden by bits? */
+{
+    return attn__has_lists(&block->plan->call.opts) && !block->plan->schedule.skips;
+}
+
+/* Of keys from .. to - 1, those from the first to the last that is listed for any row, or all where bits do not hide
+   any. *all: every one of from .. to - 1 is listed for every row. */
+static attn__range attn__listed_range(const attn__block *block, size_t from, size_t to, int *all)
+{
+    const attn__range keys = {from, to};
+    attn__range found = {to, from}, next;
+    attn__listed listed;
+    size_t row, rows, entry;
+    *all = 1;
+    if (!attn__lists_by_bits(block))
+        return keys;
+    for (row = 0; row < block->at.count; row += rows) {
+        int whole = 0;
+        rows = attn__listed_for(block, row, &listed);
+        for (next.to = from, entry = SIZE_MAX; attn__next_listed(&listed, keys, &entry, &next);) {
+            attn__join(&found, next);
+            whole = next.from == from && next.to == to;
+        }
+        *all &= whole;
+    }
+    return found;
+}
+
+/* Where row j of a copy of k or v begins, which is rows of terms of k, a panel of terms of v. */
+static char *attn__copied_row(const attn__block *block, const char *copy, const attn_tensor *t, size_t j)
+{
+    const attn__kernels *kern = block->plan->call.kern;
+    if (t == &block->plan->call.k)
+        return attn__real_at(block->plan, copy, j * attn__terms(kern, t->dim));
+    return attn__real_at(block->plan, copy, j / kern->term * t->dim) + j % kern->term * attn__size(kern->element);
+}
+
+/* Copies, as products take them, the rows of k or v that the tile has, and those of its keys that other blocks of the
+   unit want. */
+static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t)
+{
+    const attn__shared *shared = block->shared;
+    const attn__kernels *kern = block->plan->call.kern;
+    const attn__run *run;
+    size_t keys = block->plan->schedule.tile_keys, begin = block->span.from - block->span.from % keys, ld = t->dim;
+    attn__load_kernel *load = kern->load_panel;
+    if (t == &block->plan->call.k) {
+        load = kern->load_rows;
+        ld = attn__terms(kern, t->dim);
+    }
+    cache->head = block->at.kv_head;
+    cache->held.from = attn__min(block->span.from, attn__max(begin, shared->wanted.from));
+    cache->held.to = attn__max(block->span.to, attn__min(begin + keys, shared->wanted.to));
+    attn__find_runs(block, cache->held);
+    for (run = shared->run; run < shared->run + shared->runs; run++)
+        load(attn__copied_row(block, cache->rows, t, run->at), ld, attn__run_rows(run, t, cache->head), t->dtype,
+             t->len_stride, t->dim_stride, run->keys, t->dim);
+    attn__find_runs(block, block->span);
+}
+
+/* The rows of the tile after the one in hand, for the kernel to prefetch. */
+ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t)
+{
+    const attn__plan *plan = block->plan;
+    size_t next = block->span.to, end = block->visible_to_any.to, item, row;
+    if (block->next > block) /* that takes these rows too */
+        return;
+    while (plan->schedule.mask_tiles > next / ATTN__TILE_KEYS && next % ATTN__HALF_TILE == 0 &&
+           block->mask_cache[next / ATTN__HALF_TILE] == ATTN__SOME_HIDDEN)
+        next += ATTN__HALF_TILE;
+    next = attn__next_key(block, next, end);
+    if (t->dim_stride != 1 || next == end)
+        return;
+    end = attn__min(end - next, plan->schedule.tile_keys);
+    rows->next_count = attn__find_rows(&plan->source, block->at.b, next, end, &item, &row);
+    rows->next = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
+    rows->next_step = attn__step(t);
+}
+
+/* The tile's rows of k or v: where they lie, or in a copy, if that is required or if they lie in several places. */
+static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, int copy)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn__shared *shared = block->shared;
+    const int keys = t == &plan->call.k;
+    attn__tile_cache *cache = keys ? &block->shared->k : &block->shared->v;
+    size_t h = block->at.kv_head;
+    copy = copy || !(keys ? plan->schedule.k_direct : plan->schedule.v_direct);
+    ATTN__MEMSET(rows, 0, sizeof *rows);
+    rows->row_bytes = attn__row_bytes(t->dtype, t->dim);
+    if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
+        attn__next_rows(block, rows, t);
+    if (!copy && shared->runs == 1) {
+        rows->step = t->len > 1 ? t->len_stride / (ptrdiff_t)kern->term : 0;
+        rows->data = attn__run_rows(shared->run, t, h);
+        return;
+    }
+    if (cache->head != h || block->span.from < cache->held.from || block->span.to > cache->held.to)
+        attn__copy_rows(block, cache, t);
+    rows->data = attn__copied_row(block, cache->rows, t, attn__keys_in(block, cache->held.from, block->span.from));
+    rows->step = (ptrdiff_t)(keys ? attn__terms(kern, t->dim) : t->dim);
+}
+
+/* at[j] = where the row of t of the jth key of the runs is. `quarter` not 0, for what is prefetched: in the order 0,
+   quarter, 2 quarter, 3 quarter, 1, quarter + 1, .., as memory is fastest in several streams. */
+static void attn__point_at(const attn__block *block, const char **at, const attn_tensor *t, size_t quarter)
+{
+    const ptrdiff_t step = attn__step(t);
+    const attn__shared *shared = block->shared;
+    const attn__run *run;
+    size_t n = 0, lap = 0, place = 0, r;
+    ptrdiff_t off;
+    for (run = shared->run; run < shared->run + shared->runs; run++) {
+        const char *from = attn__run_rows(run, t, block->at.kv_head);
+        for (r = 0, off = 0; r < run->keys; r++, off += step) {
+            at[place] = from + off;
+            place += n < 4 * quarter ? 4 : 1;
+            if (++n == (lap + 1) * quarter && lap < 4)
+                place = ++lap < 4 ? lap : n;
+        }
+    }
+}
+
+/* The tile's rows of k or v, for the kernels of few rows; and what they prefetch: after those of k, those of v; then,
+   those of k in the next tile. */
+static void attn__few_rows(const attn__block *block, attn__few *few, const attn_tensor *t)
+{
+    const attn__call *call = &block->plan->call;
+    const attn__schedule *schedule = &block->plan->schedule;
+    attn__shared *shared = block->shared;
+    const attn_tensor *other = t == &call->v ? &call->k : &call->v;
+    const ptrdiff_t size = (ptrdiff_t)attn__size(t->dtype);
+    attn__range next = block->span;
+    size_t n;
+    ATTN__MEMSET(few, 0, sizeof *few);
+    few->keys = block->tile.keys;
+    few->lanes = shared->lanes;
+    few->row = attn__run_rows(shared->run, t, block->at.kv_head);
+    if (shared->runs > 1) {
+        attn__point_at(block, shared->at, t, 0);
+        few->at = shared->at;
+    }
+    few->step = attn__step(t);
+    few->heads = block->at.heads;
+    few->apart = block->at.heads > 1 ? t->head_stride * size : 0;
+    few->queries = block->at.count / block->at.heads;
+    few->dtype = t->dtype;
+    few->dims = t->dim;
+    if (!schedule->fetches_few || schedule->skips)
+        return;
+    few->next_apart = block->at.heads > 1 ? other->head_stride * (ptrdiff_t)attn__size(other->dtype) : 0;
+    few->next_bytes = attn__row_bytes(other->dtype, other->dim);
+    if (t == &call->v) {
+        next.from = next.to;
+        next.to = attn__min(next.from + block->tile_keys, block->visible_to_any.to);
+    }
+    if (next.from >= next.to)
+        return;
+    n = attn__find_runs(block, next);
+    attn__point_at(block, shared->next, other, n / 4);
+    for (; n < few->keys; n++) /* a row for each key */
+        shared->next[n] = shared->next[n - 1];
+    few->next = shared->next;
+    attn__find_runs(block, block->span);
+}
+
+/* What a schedule has to know: tiles of whole register tiles, and which rows choose among the same keys. `every`: tiles
+   have all their keys, listed or not. */
+static void attn__plan_keys(attn__plan *plan, int every)
+{
+    attn__schedule *s = &plan->schedule;
+    const attn__call *call = &plan->call;
+    const attn__kernels *kern = call->kern;
+    const attn_opts *opts = &call->opts;
+    int lists = attn__has_lists(opts);
+    s->skips = lists && !every;
+    s->scattered = s->skips || plan->source.table || call->k.len > plan->source.capacity;
+    s->masked = call->has_options && !attn__tensor_absent(&opts->mask);
+    s->hides = s->masked || (lists && every);
+    s->vary = opts->sequences > 0 || opts->q_lens;
+    s->uniform_rows = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens;
+    s->tile_keys = attn__min(ATTN__TILE_KEYS, attn__max(attn__whole(call->k.len, kern->rows), kern->rows));
+    s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
+    s->mask_tiles = s->masked ? attn__min(attn__ceil_div(call->k.len, s->tile_keys), ATTN__MASK_CACHE / 2) : 0;
+    s->heads = lists ? attn__max(call->k.heads, opts->blocks.heads) : call->k.heads;
+    s->group = call->q.batch == 0 || call->q.heads == 0 ? 1 : call->q.heads / s->heads;
+    s->list_queries = lists ? attn__min(opts->blocks.q_len, call->q.len) : call->q.len;
+    s->list_rows = lists ? attn__ceil_div(call->q.len, opts->blocks.q_len) : 1;
+}
+
+/* -- keys that are gone: dropped by a ring, or of a page that is not in the pool -- */
+
+/* The keys that queries from .. to - 1 of item b may see, lists and mask aside. */
+static attn__range attn__seen_range(const attn__plan *plan, size_t b, size_t from, size_t to)
+{
+    attn__range seen = {SIZE_MAX, 0};
+    attn__row row;
+    for (; from < to; from++) {
+        attn__ask(&row, plan, b, from);
+        attn__join(&seen, row.seen);
+    }
+    return seen;
+}
+
+/* Is one of these tokens of item b not there that one of these queries of these heads sees? */
+static int attn__misses(const attn__plan *plan, size_t b, attn__range heads, attn__range queries, attn__range tokens)
+{
+    const attn_tensor *mask = &plan->call.opts.mask;
+    attn__range dropped = {0, plan->source.oldest ? plan->source.oldest[b] : 0}, seen;
+    size_t i, h, end = mask->head_stride ? heads.to : heads.from + 1;
+    if (attn__lacks_page(&plan->source, b, tokens.from, tokens.to))
+        return 1;
+    dropped = attn__common(dropped, tokens);
+    for (i = queries.from; i < queries.to && dropped.from < dropped.to; i++) {
+        seen = attn__common(attn__seen_range(plan, b, i, i + 1), dropped);
+        for (h = heads.from; h < end && seen.from < seen.to; h++)
+            if (attn__tensor_absent(mask) || /* that of a dry run may be there without data */
+                (mask->data &&
+                 attn__classify_rows(plan, b, h, i, 1, seen.from, seen.to - seen.from) & ATTN__SOME_VISIBLE))
+                return 1;
+    }
+    return 0;
+}
+
+/* Does a query see tokens that are not there: dropped by a ring, or of a page beyond the pool? */
+static int attn__sees_missing(const attn__plan *plan)
+{
+    const attn__call *call = &plan->call;
+    int all = plan->source.table && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL;
+    size_t groups = attn__has_lists(&call->opts) ? call->opts.blocks.heads : 1, b, list_row, h, entry;
+    attn__listed listed;
+    attn__range seen, tokens, queries, heads;
+    for (b = 0; b < call->q.batch; b++)
+        for (list_row = 0; list_row < plan->schedule.list_rows && call->q.heads > 0; list_row++) {
+            int drops = plan->source.oldest && plan->source.oldest[b] > 0;
+            if (!drops && !plan->source.table) /* all are there */
+                continue;
+            if (all && attn__lacks_page(&plan->source, b, 0, attn__valid_keys(plan, b)))
+                return 1;
+            queries.from = list_row * plan->schedule.list_queries;
+            queries.to = queries.from + attn__min(plan->schedule.list_queries, call->q.len - queries.from);
+            seen = attn__seen_range(plan, b, queries.from, queries.to);
+            for (h = 0; h < groups; h++) {
+                heads.from = h * (call->q.heads / groups);
+                heads.to = heads.from + call->q.heads / groups;
+                listed = attn__find_listed(plan, b, heads.from, list_row);
+                for (tokens.to = seen.from, entry = SIZE_MAX; attn__next_listed(&listed, seen, &entry, &tokens);)
+                    if (attn__misses(plan, b, heads, queries, tokens))
+                        return 1;
+            }
+        }
+    return 0;
+}
+
+/* ==== rows of a block ==============================================================================================
+
+   Between tensors and blocks. A row of a block is a query of a query head; this room alone knows which
+   (attn__query_of), and moves rows of tensors to and from the two layouts of a block's numbers. Dropout is here, too: it
+   depends on rows and keys alone. */
+
+static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
+{
+    return (char *)(uintptr_t)reals + i * plan->call.kern->size;
+}
+
+/* Without a call: softmax's factors of many rows, and their bounds, are set by it. */
+static void attn__set_real(const attn__plan *plan, void *reals, size_t i, double x)
+{
+    float single;
+    if (plan->call.kern->real == ATTN_F64) {
+        ATTN__MEMCPY((double *)reals + i, &x, 8);
+    } else {
+        single = (float)x;
+        ATTN__MEMCPY((float *)reals + i, &single, 4);
+    }
+}
+
+static double attn__to_real(const attn__plan *plan, double x) /* rounded to the compute type */
+{
+    return plan->call.kern->real == ATTN_F64 ? x : (double)(float)x;
+}
+
+static double attn__get_real(const attn__plan *plan, const void *reals, size_t i)
+{
+    return attn__get_element(attn__real_at(plan, reals, i), plan->call.kern->real);
+}
+
+static char *attn__row_real(const attn__block *block, enum attn__row_reals which, size_t row)
+{
+    return attn__real_at(block->plan, block->reals, which * block->plan->column + row);
+}
+
+static size_t attn__query_terms(const attn__plan *plan) /* of its product with a key */
+{
+    return attn__terms(plan->call.kern, plan->call.q.dim);
+}
+
+/* The layout of numbers of a block, `elements` for each row (counted in whole vectors where they are to lie on lanes),
+   as the schedule has chosen. */
+static attn__layout attn__layout_of(const attn__block *block, size_t elements)
+{
+    attn__layout queries_on_lanes = {block->tile.lanes, 1}, keys_on_lanes = {1, elements};
+    return block->few ? keys_on_lanes : queries_on_lanes;
+}
+
+/* The query head and query of a row of the block; returns how many rows from there on belong to that head. */
+static size_t attn__query_of(const attn__block *block, size_t row, size_t *h, size_t *i)
+{
+    const attn__place *at = &block->at;
+    size_t number = at->row + row, head = attn__quotient(number, at->queries);
+    *h = at->head + head;
+    number -= head * at->queries;
+    *i = at->first + number;
+    return attn__min(at->queries - number, at->count - row);
+}
+
+/* Element d of query i of head h in a tensor of queries, or of what belongs to them. */
+static void *attn__query_at(const attn__block *block, const attn_tensor *t, size_t h, size_t i, size_t d)
+{
+    return attn__tensor_at(t, block->at.item, h, block->at.start + i, d);
+}
+
+/* Elements first .. first + n - 1 of the block's rows of t from number `row` on, as far as these are of one head, in
+   the order of numbers of such a layout: a row of the matrix for each element, where queries lie on lanes. Returns how
+   many rows of the block they are. */
+static size_t attn__view_rows(attn_mat *view, const attn__block *block, attn__layout layout, const attn_tensor *t,
+                              size_t row, size_t first, size_t n)
+{
+    size_t h, i, rows = attn__query_of(block, row, &h, &i);
+    const attn_mat m = {attn__query_at(block, t, h, i, first), t->dtype, rows, n, t->len_stride, t->dim_stride};
+    *view = layout.query == 1 ? attn_mat_t(m) : m;
+    return rows;
+}
+
+/* x = elements first .. first + n - 1 of the block's rows in t, as `words` reals, or terms, that a loader makes.
+   Lanes past the last row get zeros. */
+static void attn__gather_by(attn__load_kernel *load, size_t words, const attn__block *block, void *x,
+                            attn__layout layout, const attn_tensor *t, size_t first, size_t n)
+{
+    size_t row, rows, ld = attn__max(layout.query, layout.element);
+    attn_mat m;
+    if (layout.query == 1 && block->at.count < block->tile.lanes)
+        ATTN__MEMSET(x, 0, words * block->tile.lanes * block->plan->call.kern->size);
+    for (row = 0; row < block->at.count; row += rows) {
+        rows = attn__view_rows(&m, block, layout, t, row, first, n);
+        load(attn__real_at(block->plan, x, row * layout.query), ld, m.data, m.dtype, m.row_stride, m.col_stride, m.rows,
+             m.cols);
+    }
+}
+
+static void attn__gather(const attn__block *block, void *x, attn__layout layout, const attn_tensor *t, size_t first,
+                         size_t n)
+{
+    attn__gather_by(block->plan->call.kern->load, n, block, x, layout, t, first, n);
+}
+
+/* The block's rows of t, elements first .. first + n - 1, = alpha x. */
+static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t first, const void *x,
+                          attn__layout layout, size_t n, double alpha)
+{
+    size_t row, rows, ld = attn__max(layout.query, layout.element);
+    attn_mat m;
+    for (row = 0; row < block->at.count && n > 0; row += rows) {
+        rows = attn__view_rows(&m, block, layout, t, row, first, n);
+        block->plan->call.kern->store(m.data, m.dtype, m.row_stride, m.col_stride,
+                                      attn__real_at(block->plan, x, row * layout.query), ld, m.rows, m.cols, alpha);
+    }
+}
+
+/* -- dropout --
+
+   Whether a weight is dropped follows from (seed, b, h, i, j) alone. The first four are mixed into 64 bits, the row's
+   key; the kernel mixes that with each j into 32 bits, which drop the weight if they are less than p 2^32.
+                                                      Salmon 2011, doi 10.1145/2063384.2063405; Steele 2014, OOPSLA */
+
+static int attn__drops(const attn_opts *opts)
+{
+    return opts->dropout.p > 0;
+}
+
+static uint64_t attn__mix(uint64_t x, uint64_t y) /* one step of splitmix64 */
+{
+    x += y + 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* The keys of the block's rows, zeros past the last. */
+static void attn__set_drop_rows(attn__block *block)
+{
+    uint64_t key, item = attn__mix(attn__mix(block->plan->call.opts.dropout.seed, 0), block->at.b);
+    size_t row, h, i, lanes = block->tile.lanes;
+    ATTN__MEMSET(block->drop_rows, 0, 2 * lanes * sizeof *block->drop_rows);
+    for (row = 0; row < block->at.count; row++) {
+        attn__query_of(block, row, &h, &i);
+        key = attn__mix(attn__mix(item, h), i);
+        block->drop_rows[row] = (uint32_t)key;
+        block->drop_rows[lanes + row] = (uint32_t)(key >> 32);
+    }
+}
+
+/* x = z x, with z = 0 where a weight is dropped, else 1 / (1 - p); without dropout nothing is done. x is laid out as
+   the tile's scores. */
+static void attn__drop(const attn__block *block, void *x)
+{
+    const attn__call *call = &block->plan->call;
+    double p = call->opts.dropout.p, threshold = p * 4294967296.0 + 0.5;
+    attn__tile run;
+    size_t i = 0, n;
+    if (!attn__drops(&call->opts))
+        return;
+    for (n = 0, run = block->tile; attn__next_run(block, &run, &i); n += run.keys)
+        call->kern->block.drop(&run, attn__real_at(block->plan, x, n * run.layout.element), block->drop_rows,
+                               threshold < 4294967295.0 ? (uint32_t)threshold : 0xffffffffu, 1 / (1 - p));
+}
+
+/* ==== merge ========================================================================================================
+
+   out = (e^lse out + e^lse_b out_b) / (e^lse + e^lse_b), lse = log of that sum, row by row. All of it is computed in
+   double, whatever the types, and rounded once: two results of opposite signs may leave little of each other. */
+
+#define ATTN__MERGE_COPY 2 /* so many rows are copied together where they do not lie as the kernel wants them */
+
+typedef struct attn__merge_job {
+    attn_tensor out, lse, out_b, lse_b;
+    const attn__kernels *kern, *wide; /* of the compute type, and of double */
+    size_t rows, step_rows;
+} attn__merge_job;
+
+/* The sides that have a part in a row. A side whose lse is -infinity has none, whatever its out. */
+enum attn__merge_sides { ATTN__NEITHER = 0, ATTN__FIRST_SIDE = 1, ATTN__SECOND_SIDE = 2, ATTN__BOTH = 3 };
+
+static void attn__merge_worker(attn__share *share);
+static void attn__merge_step(const attn__merge_job *job, size_t row);
+static void attn__merge_head_rows(const attn__merge_job *job, const attn__merge_rows *rows, size_t r, unsigned sides,
+                                  size_t b, size_t h, size_t i, size_t n);
+
+ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b)
+{
+    return attn_merge_ctx(out, lse, out_b, lse_b, NULL);
+}
+
+ATTN__NOINLINE attn_status attn__merge_ready(const attn__merge_job *job, const attn_ctx *ctx)
+{
+    static const attn__argument attn__arguments[] = {
+        {"out", ATTN__OUT, offsetof(attn__merge_job, out), ATTN__SHAPE4(B, H, L, Dv)},
+        {"lse", ATTN__OUT | ATTN__ANY_FLOAT, offsetof(attn__merge_job, lse), ATTN__SHAPE4(B, H, L, 1)},
+        {"out_b", ATTN__LATE, offsetof(attn__merge_job, out_b), ATTN__SHAPE4(B, H, L, Dv)},
+        {"lse_b", ATTN__LATE | ATTN__ANY_FLOAT, offsetof(attn__merge_job, lse_b), ATTN__SHAPE4(B, H, L, 1)}};
+    attn__message t;
+    attn__check check;
+    attn__check_begin(&check, ctx);
+    attn__list(&check, attn__arguments, 4, job, NULL, 0);
+    attn__check_listed(&check);
+    if (attn__is_dry(&check))
+        attn__tell(&t, &check, attn__ctx_kernels(ctx, attn__real(job->out.dtype)), 0);
+    return attn__check_end(&check);
+}
+
+ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
+                                    const attn_ctx *ctx)
+{
+    attn__merge_job job = {out, lse, out_b, lse_b, NULL, NULL, 0, 0};
+    attn_status status = attn__merge_ready(&job, ctx);
+    size_t workers;
+    if (status != ATTN_OK || (ctx && ctx->dry_run))
+        return status;
+    job.rows = out.batch * out.heads * out.len; /* lse has that many elements of its own */
+    job.kern = attn__ctx_kernels(ctx, attn__real(out.dtype));
+    job.wide = attn__ctx_kernels(ctx, ATTN_F64);
+    workers = attn__ctx_workers(ctx, SIZE_MAX);
+    job.step_rows = attn__min(attn__ceil_div(job.rows, workers * ATTN__MERGE_STEPS), ATTN__MERGE_ROWS);
+    attn__spread(ctx, ATTN__WORKERS, attn__ceil_div(job.rows, job.step_rows * ATTN__MERGE_STEPS), attn__merge_worker,
+                 &job, NULL, 0);
+    return ATTN_OK;
+}
+
+static void attn__merge_worker(attn__share *share)
+{
+    const attn__merge_job *job = (const attn__merge_job *)share->arg;
+    size_t item, turn;
+    while (attn__take(share, &item))
+        for (turn = 0; turn < ATTN__MERGE_STEPS; turn++)
+            attn__merge_step(job, (item * ATTN__MERGE_STEPS + turn) * job->step_rows);
+}
+
+/* Where a row lies; returns how many rows, up to `most`, follow each other there. */
+static size_t attn__merge_place(const attn__merge_job *job, size_t row, size_t most, size_t *b, size_t *h, size_t *i)
+{
+    size_t head = row / job->out.len;
+    *b = head / job->out.heads;
+    *h = head - *b * job->out.heads;
+    *i = row - head * job->out.len;
+    return attn__min(job->out.len - *i, most);
+}
+
+/* Those of a row with an lse that may not be finite, and what becomes of the row: NaN, where an lse is NaN or
+   +infinity. Where one side alone has a part, its lse stays as it is. */
+static unsigned char attn__merge_nonfinite(attn__merge_rows *rows, size_t r)
+{
+    const uint64_t nothing = attn__bits(attn__minus_infinity());
+    const int first = attn__bits(rows->lse[r]) != nothing, second = attn__bits(rows->lse_b[r]) != nothing;
+    if ((first && !attn__is_finite(rows->lse[r])) || (second && !attn__is_finite(rows->lse_b[r]))) {
+        rows->log_sum[r] = rows->weight[r] = rows->weight_b[r] = attn__nan();
+        return ATTN__BOTH;
+    }
+    if (!first || !second)
+        rows->log_sum[r] = first ? rows->lse[r] : rows->lse_b[r];
+    return (unsigned char)(first * ATTN__FIRST_SIDE + second * ATTN__SECOND_SIDE);
+}
+
+/* The rows of a turn, from number `row` on: none past the last. */
+static void attn__merge_step(const attn__merge_job *job, size_t row)
+{
+    const size_t count = row < job->rows ? attn__min(job->step_rows, job->rows - row) : 0;
+    attn__merge_rows rows;
+    unsigned char sides[ATTN__MERGE_ROWS];
+    const attn_tensor *lse = &job->lse, *lse_b = &job->lse_b;
+    const attn__kernels *wide = job->wide;
+    size_t r, n, k, same, b, h, i;
+    for (r = 0; r < count; r += n) {
+        n = attn__merge_place(job, row + r, count - r, &b, &h, &i);
+        wide->load(rows.lse + r, 0, attn__tensor_at(lse, b, h, i, 0), lse->dtype, 0, lse->len_stride, 1, n);
+        wide->load(rows.lse_b + r, 0, attn__tensor_at(lse_b, b, h, i, 0), lse_b->dtype, 0, lse_b->len_stride, 1, n);
+    }
+    ATTN__MEMSET(sides, ATTN__BOTH, count);
+    if (wide->merge_weights(&rows, count))
+        for (r = 0; r < count; r++)
+            sides[r] = attn__merge_nonfinite(&rows, r);
+    for (r = 0; r < count; r += n) {
+        n = attn__merge_place(job, row + r, count - r, &b, &h, &i);
+        wide->store(attn__tensor_at(lse, b, h, i, 0), lse->dtype, 0, lse->len_stride, rows.log_sum + r, 0, 1, n, 1.0);
+        for (k = 0; k < n; k += same) {
+            for (same = 1; k + same < n && sides[r + k + same] == sides[r + k]; same++)
+                continue;
+            attn__merge_head_rows(job, &rows, r + k, sides[r + k], b, h, i + k, same);
+        }
+    }
+}
+
+/* Rows i .. i + n - 1 of a head, those from number r on of the turn, which have the same sides. The kernel takes rows
+   of the compute type where they lie; others, and those that have one side or none, go through copies. */
+static void attn__merge_head_rows(const attn__merge_job *job, const attn__merge_rows *rows, size_t r, unsigned sides,
+                                  size_t b, size_t h, size_t i, size_t n)
+{
+    const attn_tensor *const t[2] = {&job->out, &job->out_b};
+    const attn__kernels *kern = job->kern;
+    double copy[2][ATTN__MERGE_COPY * ATTN__BUFFER]; /* of twice as many floats */
+    const size_t most = ATTN__MERGE_COPY * sizeof(double) / kern->size;
+    size_t r0, c0, high, wide, k;
+    int direct = sides == ATTN__BOTH;
+    for (k = 0; k < 2; k++)
+        direct = direct && t[k]->dtype == kern->real && t[k]->dim_stride == 1;
+    if (direct)
+        job->wide->merge_rows(attn__tensor_at(t[0], b, h, i, 0), t[0]->len_stride, attn__tensor_at(t[1], b, h, i, 0),
+                              t[1]->len_stride, kern->real, rows->weight + r, rows->weight_b + r, n, t[0]->dim);
+    if (direct || sides == ATTN__FIRST_SIDE)
+        return;
+    for (r0 = 0; r0 < n; r0 += high)
+        for (c0 = 0, high = attn__min(n - r0, most); c0 < t[0]->dim; c0 += wide) {
+            wide = attn__min(t[0]->dim - c0, ATTN__BUFFER);
+            if (sides == ATTN__NEITHER)
+                ATTN__MEMSET(copy[0], 0, sizeof copy[0]);
+            for (k = 0; k < 2; k++)
+                if (sides >> k & 1)
+                    kern->load(copy[k], ATTN__BUFFER, attn__tensor_at(t[k], b, h, i + r0, c0), t[k]->dtype,
+                               t[k]->len_stride, t[k]->dim_stride, high, wide);
+            if (sides == ATTN__BOTH)
+                job->wide->merge_rows(copy[0], ATTN__BUFFER, copy[1], ATTN__BUFFER, kern->real, rows->weight + r + r0,
+                                      rows->weight_b + r + r0, high, wide);
+            kern->store(attn__tensor_at(t[0], b, h, i + r0, c0), t[0]->dtype, t[0]->len_stride, t[0]->dim_stride,
+                        copy[sides == ATTN__SECOND_SIDE], ATTN__BUFFER, high, wide, 1.0);
+        }
+}
+
+/* ==== matrix products ==============================================================================================
+
+   out = alpha (a b + bias), computed as Goto and BLIS do it. out is cut into blocks of mc x nc elements, one after the
+   other for each worker. The sum over k is cut into parts of kc terms. For each of them, kc x nc elements of b are
+   packed into panels as wide as the register tile of the microkernel, which multiplies them with rows of a. These are
+   read where they lie, or packed too if they are not of the compute type. A block of sums in the compute type stays in
+   cache until the last term has come; only then is it scaled, rounded and stored. Each element is the sum of two chains
+   over k, of the terms of even number and of the others: between parts, which have an even number of terms, both are
+   kept. So its bits depend on neither blocks nor threads nor memory.
+   Goto and van de Geijn 2008, ACM TOMS 34(3); Van Zee and van de Geijn 2015, ACM TOMS 41(3)
+
+   Gradients of weights are added to what out holds: the same, but for the last step.
+
+   Few rows (attn__are_few) times a matrix, x w^T, as in decoding, are different: packing w would take longer than the
+   product. The kernel `dot` reads w where its terms lie side by side, and is given copies of some columns at a time
+   where they do not; its order of adding up is its own. Of several rows the sums come in parts, so that terms of x and
+   of w stay in the first-level cache: the lanes of the sums are kept between them.
+
+   Somewhat more rows are multiplied as the transpose of w x^T where that is faster: then it is w that is read where it
+   lies, and x that is packed. The sums are the same as of many.
+
+   A row times a matrix too large for caches takes as long as reading w. Where that is fastest in some long streams
+   (ATTN__FAR_STREAMS), rows of w that lie far apart are multiplied together, then those that follow each of them. */
+
+typedef struct attn__gemm {
+    attn_mat out, a, b;
+    attn_mat ones, bias; /* one more term of each sum, a column times a row; or absent */
+    double alpha;
+    const attn__kernels *kern;
+    const attn__kernels *bias_kern; /* that term is a real */
+    size_t terms;                   /* of each sum */
+    int adds;                       /* the product is added to what is there; else it replaces that */
+    int transposed;                 /* out, a and b are those of the transposed product */
+    int few;                        /* the product of few rows, */
+    int far_rows;                   /* with far ones */
+    size_t mc, nc, kc;              /* rows and columns of a block, terms of a part of the sum */
+    int copies_a;                   /* of few rows: a is copied, not read where it lies; */
+    int whole_a;                    /* that, or whole rows of it at once, as there is room; else part by part */
+    int copies_b;                   /* b is copied, part by part */
+    size_t lda, ldb;                /* terms from one copied row of a, or column of b, to the next */
+    size_t sums_at, b_at, a_at;     /* where things are in the scratch of a block: bytes */
+    size_t workers;
+    size_t worker_bytes; /* scratch that each has use for: 600 KiB at most */
+} attn__gemm;
+
+/* A block of out: `rows` from r0 on; and `cols` columns that follow each other from c0 on or, of few rows if apart is
+   not 0, those of FAR_STREAMS streams so many columns apart, in turn. Sums lie as dot writes them or, of many rows, in
+   packed tiles, row of tiles by row of tiles, each row filled up to whole vectors. */
+typedef struct attn__gemm_block {
+    size_t r0, rows, c0, cols, apart;
+    size_t padded;    /* cols in whole vectors */
+    size_t row_bytes; /* bytes of a row of tiles */
+    char *lanes, *sums, *b, *a;
+    size_t lda; /* terms from one row of few to the next */
+} attn__gemm_block;
+
+static void attn__product(const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias, double alpha,
+                          int adds, int few, const attn_ctx *ctx);
+static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias,
+                            double alpha, int few, const attn_ctx *ctx);
+static size_t attn__gemm_blocks(attn__gemm *g, size_t bytes);
+static void attn__gemm_worker(attn__share *share);
+static void attn__gemm_few(const attn__gemm *g, attn__gemm_block few);
+static void attn__gemm_many(const attn__gemm *g, attn__gemm_block block);
+static void attn__gemm_few_load(const attn__gemm *g, const attn__gemm_block *few, size_t k, size_t depth);
+static void attn__gemm_few_block(const attn__gemm *g, const attn__gemm_block *few);
+static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_block *few, size_t k, size_t depth);
+static void attn__gemm_store(const attn__gemm *g, const attn_mat *to, const char *sums, size_t ld);
+static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *block, const attn_mat *a,
+                           const attn_mat *b, size_t k, size_t depth, int part);
+static attn_status attn__checked_product(const attn_mat *out, const attn_mat *a, const attn_mat *b, size_t least,
+                                         double alpha, int adds, const attn_ctx *ctx);
+
+/* Are so many rows of a few? Nothing else decides in which order a kernel adds up their sums: not b's layout, not
+   threads. */
+static int attn__are_few(const attn_mat *a, const attn_mat *b, size_t rows, const attn_ctx *ctx)
+{
+    const attn__kernels *kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
+    return (ctx && ctx->batch_invariant) ||
+           rows <= (a->cols < ATTN__GEMM_SHORT ? ATTN__GEMM_FEW_SHORT : kern->tuned->few_rows);
+}
+
+static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat *b, double alpha)
+{
+    attn__product(out, a, b, NULL, alpha, 0, attn__are_few(a, b, out->rows, NULL), NULL);
+}
+
+/* out = alpha (a b + bias), or += without bias, all checked. Columns of out that lie side by side are added to as rows
+   of the transposed product: the same sums. Without memory for scratch, or with too little, it makes do with the
+   stack. */
+static void attn__product(const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias, double alpha,
+                          int adds, int few, const attn_ctx *ctx)
+{
+    attn__gemm g;
+    void *scratch = ctx ? ctx->scratch : NULL, *own = NULL;
+    size_t bytes, blocks;
+    if (out->rows == 0 || out->cols == 0)
+        return;
+    if (adds && !few && out->row_stride == 1 && out->col_stride != 1) {
+        const attn_mat out_t = attn_mat_t(*out), a_t = attn_mat_t(*b), b_t = attn_mat_t(*a);
+        attn__product(&out_t, &a_t, &b_t, NULL, alpha, adds, few, ctx);
+        return;
+    }
+    attn__gemm_plan(&g, out, a, b, bias, alpha, few, ctx);
+    g.adds = adds;
+    bytes = scratch ? ctx->scratch_size / g.workers : g.worker_bytes;
+    if (!scratch && bytes > ATTN__STACK)
+        scratch = own = attn__allocate(g.worker_bytes * g.workers);
+    if (!scratch || bytes < attn__min(g.worker_bytes, ATTN__STACK)) {
+        scratch = NULL;
+        bytes = ATTN__STACK;
+    }
+    blocks = attn__gemm_blocks(&g, bytes);
+    attn__spread(ctx, g.workers, few ? g.workers : blocks, attn__gemm_worker, &g, scratch, bytes);
+    attn__release(own);
+}
+
+/* A matrix whose elements are all the same 1. */
+static attn_mat attn__ones(attn_dtype real, size_t rows, size_t cols)
+{
+    static const double attn__one64 = 1;
+    static const float attn__one32 = 1;
+    const void *one = real == ATTN_F64 ? (const void *)&attn__one64 : &attn__one32;
+    const attn_mat m = {(void *)(uintptr_t)one, real, rows, cols, 0, 0};
+    return m;
+}
+
+/* Lays out the scratch of a block: lanes of sums, of few rows; sums, two chains of them but for few rows; columns of b,
+   panels or copied; and copied rows of a, one tile or few. Returns its bytes. */
+static size_t attn__gemm_bytes(attn__gemm *g)
+{
+    size_t size = g->kern->size, parts = g->few && g->kc < g->terms;
+    size_t lanes = (parts ? g->mc : attn__min(g->mc, ATTN__DOT_MOST)) + 1;
+    g->sums_at = g->few ? lanes * g->kern->lanes * (parts ? g->nc : g->kern->dot_keys) * size : 0;
+    g->b_at = g->sums_at + (g->few ? 1 : 2) * g->mc * g->nc * size;
+    g->a_at = g->b_at + g->nc * g->ldb * size;
+    return g->a_at + (g->few ? g->mc : g->kern->rows) * g->lda * size + ATTN__ALIGN;
+}
+
+/* Plans out = alpha (a b + bias in every row), with as much scratch as is of use. bias may be NULL. */
+static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias,
+                            double alpha, int few, const attn_ctx *ctx)
+{
+    size_t of_row, bytes; /* of a row of w; of all of them */
+    g->kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
+    g->bias_kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
+    ATTN_ASSERT(g->kern && g->bias_kern);
+    g->transposed = !few && b->row_stride == 1 && out->rows <= g->kern->tuned->transposed &&
+                    out->rows <= out->cols / ATTN__GEMM_TRANSPOSED_COLS;
+    g->out = g->transposed ? attn_mat_t(*out) : *out;
+    g->a = g->transposed ? attn_mat_t(*b) : *a;
+    g->b = g->transposed ? attn_mat_t(*a) : *b;
+    g->bias.data = NULL;
+    if (bias) { /* [a 1] [b; bias] */
+        const attn_mat ones = attn__ones(g->kern->real, out->rows, 1), row = attn_mat_of(bias, ATTN_F32, 1, out->cols);
+        g->ones = g->transposed ? attn_mat_t(row) : ones;
+        g->bias = g->transposed ? attn_mat_t(ones) : row;
+    }
+    g->terms = attn__terms(g->kern, a->cols);
+    g->few = few;
+    g->copies_a = !attn__are_terms(g->kern, a->dtype, a->row_stride, a->col_stride, a->rows, a->cols) ||
+                  a->col_stride != 1 || a->row_stride < 0 || g->terms % g->kern->lanes > 0;
+    g->copies_b = b->row_stride != 1 || !attn__reads(g->kern, b->dtype);
+    of_row = g->a.cols * attn__size(g->b.dtype);
+    g->far_rows = few && attn__isas() & ATTN__FAR_STREAMS && !g->copies_b && !bias && of_row % 64 == 0 &&
+                  g->out.rows <= ATTN__GEMM_FAR_ROWS && attn__mul_size(&bytes, of_row, g->out.cols) &&
+                  bytes >= (g->out.rows == 1 ? ATTN__GEMM_FAR_BYTES : ATTN__GEMM_FAR_ROWS_BYTES);
+    g->alpha = alpha;
+    g->adds = 0;
+    g->workers = attn__ctx_workers(ctx, attn__gemm_blocks(g, SIZE_MAX));
+    g->worker_bytes = attn__gemm_bytes(g);
+}
+
+/* The blocks of few rows, or little ones, for which a stack is enough. Returns what one needs. */
+static size_t attn__gemm_few_blocks(attn__gemm *g, int little)
+{
+    size_t size = g->kern->size, keys = g->kern->dot_keys, whole = attn__whole(g->terms, g->kern->lanes);
+    size_t most = (g->copies_b ? ATTN__GEMM_FEW_B_BYTES : ATTN__LONG_ROW) / size;
+    int parts = g->copies_b || (g->out.rows > 1 && g->terms > most + most / 2);
+    g->mc = attn__min(g->out.rows, little ? ATTN__GEMM_FEW_LITTLE : ATTN__GEMM_FEW_MC);
+    g->nc = attn__min(attn__whole(g->out.cols, keys), ATTN__GEMM_FEW_NC);
+    if (little || (parts && !g->copies_b))
+        g->nc = keys; /* each row of b is read to its end, while lanes are kept */
+    g->whole_a = !g->copies_a || (!little && whole <= ATTN__CACHED_BYTES / size / g->mc);
+    g->kc = parts || !g->whole_a ? attn__min(whole, little ? ATTN__GEMM_FEW_NC : most) : whole;
+    g->lda = g->copies_a ? (g->whole_a ? whole : g->kc) + ATTN__GEMM_FEW_PAD : 0;
+    g->ldb = g->copies_b ? g->kc + ATTN__GEMM_FEW_PAD : 0;
+    return attn__gemm_bytes(g);
+}
+
+/* Chooses the blocks for a worker with so many bytes: the sizes above, halved until they fit. Where out has fewer rows
+   than a block, blocks are wider and shallower, so that more of each row of b is read. Returns how many there are. */
+static size_t attn__gemm_blocks(attn__gemm *g, size_t bytes)
+{
+    size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols, most, row_tiles, wider, col_tiles;
+    /* ATTN__STACK is enough for one vector of columns of every pass */
+    if (g->few) {
+        if (attn__gemm_few_blocks(g, 0) > bytes)
+            attn__gemm_few_blocks(g, 1);
+        return attn__ceil_div(g->out.rows, g->mc) * attn__ceil_div(g->out.cols, g->nc);
+    }
+    most = attn__max(ATTN__GEMM_MC, ATTN__GEMM_MC_OF_LANE * g->kern->lanes);
+    row_tiles = attn__min(attn__ceil_div(g->out.rows, tile_rows),
+                          (g->transposed ? ATTN__GEMM_TRANSPOSED_MC : most) / tile_rows);
+    wider = attn__min(most / (row_tiles * tile_rows), most / ATTN__GEMM_WIDER);
+    col_tiles = attn__min(attn__ceil_div(g->out.cols, tile_cols), ATTN__GEMM_TILES / most * wider);
+    g->kc = attn__min(attn__max(g->terms, 1), attn__max(ATTN__GEMM_TILES / col_tiles / 2 * 2, 2));
+    for (;;) {
+        g->mc = row_tiles * tile_rows;
+        g->nc = col_tiles * tile_cols;
+        g->lda = g->ldb = g->kc;
+        if (attn__gemm_bytes(g) <= bytes)
+            return attn__ceil_div(g->out.rows, g->mc) * attn__ceil_div(g->out.cols, g->nc);
+        if (row_tiles > 1)
+            row_tiles = attn__ceil_div(row_tiles, 2);
+        else if (col_tiles > 1)
+            col_tiles = attn__ceil_div(col_tiles, 2);
+        else
+            g->kc = attn__max(g->kc / 4 * 2, 2);
+    }
+}
+
+/* An item is a block; or, of few rows, as many blocks in a row as are a worker's share: then b is read in its order. */
+static void attn__gemm_worker(attn__share *share)
+{
+    const attn__gemm *g = (const attn__gemm *)share->arg;
+    size_t per_row = attn__ceil_div(g->out.cols, g->nc), blocks = attn__ceil_div(g->out.rows, g->mc) * per_row;
+    size_t each = attn__ceil_div(blocks, share->items), item, first, end, row, n;
+    char *lanes = share->scratch, *sums = lanes + g->sums_at, *b = lanes + g->b_at, *a = lanes + g->a_at;
+    attn__gemm_block block = {0, 0, 0, 0, 0, 0, 0, lanes, sums, b, a, g->lda};
+    while (attn__take(share, &item))
+        for (first = item * each, end = attn__min(first + each, blocks); first < end; first += n) {
+            row = attn__quotient(first, per_row);
+            n = attn__min((row + 1) * per_row, end) - first;
+            block.r0 = row * g->mc;
+            block.rows = attn__min(g->mc, g->out.rows - block.r0);
+            block.c0 = (first - row * per_row) * g->nc;
+            block.cols = attn__min(n * g->nc, g->out.cols - block.c0);
+            (g->few ? attn__gemm_few : attn__gemm_many)(g, block);
+        }
+}
+
+/* Computes the columns of a block of few rows, however many they are, in smaller ones: those of far streams, then those
+   that are left. */
+static void attn__gemm_few(const attn__gemm *g, attn__gemm_block few)
+{
+    const size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size, c0 = few.c0, cols = few.cols;
+    size_t apart = g->far_rows ? cols / ATTN__GEMM_FAR_STREAMS : 0, in_streams, done;
+    if (!g->copies_a) {
+        few.a = (char *)attn__mat_at(&g->a, few.r0, 0);
+        few.lda = (size_t)g->a.row_stride / g->kern->term;
+    } else if (g->whole_a) {
+        attn__gemm_few_load(g, &few, 0, g->terms);
+    }
+    if (apart > 16 && apart * step % ATTN__GEMM_FAR_SET == 0 && g->a.cols * size % ATTN__GEMM_FAR_SET > 0)
+        apart--; /* and a row more or less parts them */
+    in_streams = apart * ATTN__GEMM_FAR_STREAMS;
+    for (done = 0; done < cols; done += few.cols) {
+        few.apart = done < in_streams ? apart : 0;
+        few.c0 = c0 + (done < in_streams ? done / ATTN__GEMM_FAR_STREAMS : done);
+        few.cols = attn__min(g->nc, (done < in_streams ? in_streams : cols) - done);
+        attn__gemm_few_block(g, &few);
+    }
+}
+
+/* x[r][k] = terms k .. k + depth - 1 of rows r0 .. r0 + rows - 1 of a, as products take them. */
+static void attn__gemm_load(const attn__kernels *kern, void *x, size_t ld, const attn_mat *a, size_t r0, size_t k,
+                            size_t rows, size_t depth)
+{
+    kern->load_rows(x, ld, attn__mat_at(a, r0, k * kern->term), a->dtype, a->row_stride, a->col_stride, rows,
+                    attn__min(depth * kern->term, a->cols - k * kern->term));
+}
+
+/* Copies terms k .. k + depth - 1 of few rows of a, with zeros up to whole vectors. */
+static void attn__gemm_few_load(const attn__gemm *g, const attn__gemm_block *few, size_t k, size_t depth)
+{
+    size_t size = g->kern->size, rest = attn__whole(depth, g->kern->lanes) - depth, r;
+    attn__gemm_load(g->kern, few->a, few->lda, &g->a, few->r0, k, few->rows, depth);
+    for (r = 0; r < few->rows && rest > 0; r++)
+        ATTN__MEMSET(few->a + (r * few->lda + depth) * size, 0, rest * size);
+}
+
+/* Computes a block of few rows. */
+static void attn__gemm_few_block(const attn__gemm *g, const attn__gemm_block *few)
+{
+    size_t k = 0, depth, r;
+    attn_mat to = attn__submatrix(&g->out, few->r0, few->c0, few->rows, few->cols);
+    do {
+        depth = attn__min(g->kc, g->terms - k);
+        attn__gemm_few_dot(g, few, k, depth);
+        k += depth;
+    } while (k < g->terms);
+    if (few->apart == 0)
+        attn__gemm_store(g, &to, few->sums, g->nc);
+    for (r = 0; few->apart > 0 && r < few->rows; r++) { /* each row is a matrix, with a column for each stream */
+        const attn_mat streams = {attn__mat_at(&to, r, 0), to.dtype,      few->cols / ATTN__GEMM_FAR_STREAMS,
+                                  ATTN__GEMM_FAR_STREAMS,  to.col_stride, (ptrdiff_t)few->apart * to.col_stride};
+        attn__gemm_store(g, &streams, few->sums + r * g->nc * g->kern->size, streams.cols);
+    }
+}
+
+/* The attn__part that terms k .. k + depth - 1 are. */
+static int attn__gemm_part(const attn__gemm *g, size_t k, size_t depth)
+{
+    return (k > 0 ? ATTN__BEGUN : 0) | (k + depth < g->terms ? ATTN__UNFINISHED : 0);
+}
+
+/* sums = a b, or a part of it: terms k .. k + depth - 1. */
+static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_block *few, size_t k, size_t depth)
+{
+    const attn__kernels *kern = g->kern;
+    const size_t first = k * kern->term, size = attn__size(g->b.dtype);
+    const char *at[ATTN__GEMM_FEW_NC];
+    double added[ATTN__GEMM_FEW_NC]; /* of either real type */
+    const char *a = g->whole_a ? few->a + k * kern->size : few->a;
+    size_t i, cols;
+    attn__few w;
+    ATTN__MEMSET(&w, 0, sizeof w);
+    w.queries = few->rows;
+    w.heads = 1;
+    w.dtype = g->b.dtype;
+    w.dims = attn__min(depth * kern->term, g->a.cols - first);
+    w.part = attn__gemm_part(g, k, depth);
+    w.row = (const char *)attn__mat_at(&g->b, first, few->c0);
+    w.step = g->out.cols > 1 ? g->b.col_stride * (ptrdiff_t)size : 0; /* that of one column may be anything */
+    for (i = 0; few->apart > 0 && i < few->cols; i++)
+        at[i] = (const char *)attn__mat_at(
+            &g->b, first, few->c0 + i / ATTN__GEMM_FAR_STREAMS + i % ATTN__GEMM_FAR_STREAMS * few->apart);
+    w.ahead = few->apart > 0 ? ATTN__GEMM_FAR_AHEAD : 0;
+    if (g->copies_b) {
+        attn_mat columns = attn_mat_t(g->b);
+        attn__gemm_load(kern, few->b, g->ldb, &columns, few->c0, k, few->cols, depth);
+        w.row = few->b;
+        w.step = (ptrdiff_t)(g->ldb * kern->size);
+        w.dtype = kern->element;
+    }
+    if (!g->whole_a)
+        attn__gemm_few_load(g, few, k, depth);
+    if (g->bias.data && !(w.part & ATTN__UNFINISHED)) {
+        ATTN__MEMSET(added, 0, sizeof added);
+        kern->load(added, 0, attn__mat_at(&g->bias, 0, few->c0), ATTN_F32, 0, 1, 1, few->cols);
+    }
+    for (i = 0; i < few->cols; i += cols) { /* dot_keys at a time, if in parts */
+        cols = w.part ? attn__min(few->cols - i, kern->dot_keys) : few->cols;
+        w.keys = cols;
+        w.at = few->apart > 0 ? at + i : NULL;
+        w.lanes = few->lanes + (w.part ? i * (g->mc + 1) * kern->lanes * kern->size : 0);
+        w.added = g->bias.data ? (char *)added + i * kern->size : NULL;
+        attn__run_few(kern, few->sums + i * kern->size, g->nc, a, few->lda, &w, 0);
+        w.row += (ptrdiff_t)cols * w.step;
+    }
+}
+
+#ifndef ATTN_NO_TRAINING
+/* out += alpha x, for reals x. Rows of reals that lie side by side are added to where they are; others one by one in a
+   buffer, by the same kernel, so that the bits are the same. Floats and doubles are added as doubles. */
+static void attn__add_to(const attn__kernels *kern, const attn_mat *out, const char *x, size_t ld, double alpha)
+{
+    const attn__kernels *add;
+    double sum[ATTN__BUFFER], term[ATTN__BUFFER]; /* of either real type */
+    size_t r;
+    if (out->col_stride == 1 && out->dtype == kern->real) {
+        kern->add(out->data, out->row_stride, x, ld, out->rows, out->cols, alpha);
+        return;
+    }
+    ATTN_ASSERT(out->cols <= ATTN__BUFFER);
+    add = attn__kernels_for(kern->isa, out->dtype == ATTN_F64 ? ATTN_F64 : kern->real);
+    for (r = 0; r < out->rows; r++, x += ld * kern->size) {
+        void *to = attn__mat_at(out, r, 0);
+        add->load(sum, ATTN__BUFFER, to, out->dtype, 0, out->col_stride, 1, out->cols);
+        add->load(term, ATTN__BUFFER, x, kern->real, 0, 1, 1, out->cols);
+        add->add(sum, ATTN__BUFFER, term, ATTN__BUFFER, 1, out->cols, alpha);
+        add->store(to, out->dtype, 0, out->col_stride, sum, ATTN__BUFFER, 1, out->cols, 1.0);
+    }
+}
+#endif
+
+/* to = alpha sums, or += */
+static void attn__gemm_store(const attn__gemm *g, const attn_mat *to, const char *sums, size_t ld)
+{
+#ifndef ATTN_NO_TRAINING
+    if (g->adds) {
+        attn__add_to(g->kern, to, sums, ld, g->alpha);
+        return;
+    }
+#endif
+    g->kern->store(to->data, to->dtype, to->row_stride, to->col_stride, sums, ld, to->rows, to->cols, g->alpha);
+}
+
+/* Computes a block of many rows. */
+static void attn__gemm_many(const attn__gemm *g, attn__gemm_block block)
+{
+    const attn__kernels *kern = g->kern;
+    int parts = g->terms > g->kc || g->bias.data; /* of which sums are made: their two chains lie in two tiles */
+    size_t k, c, r, depth, tiles = kern->rows * (parts ? 2 : 1);
+    block.padded = attn__whole(block.cols, kern->lanes);
+    block.row_bytes = tiles * block.padded * kern->size;
+    if (g->terms == 0)
+        ATTN__MEMSET(block.sums, 0, attn__ceil_div(block.rows, kern->rows) * block.row_bytes);
+    for (k = 0; k < g->terms; k += depth) {
+        depth = attn__min(g->kc, g->terms - k);
+        attn__gemm_add(kern, &block, &g->a, &g->b, k, depth,
+                       attn__gemm_part(g, k, depth) | (g->bias.data ? ATTN__UNFINISHED : 0));
+    }
+    if (g->bias.data)
+        attn__gemm_add(g->bias_kern, &block, &g->ones, &g->bias, 0, 1, ATTN__BEGUN);
+    for (r = 0; r < block.rows; r += kern->rows)
+        for (c = 0; c < block.cols; c += kern->cols) {
+            attn_mat to = attn__submatrix(&g->out, block.r0 + r, block.c0 + c, attn__min(kern->rows, block.rows - r),
+                                          attn__min(kern->cols, block.cols - c));
+            attn__gemm_store(g, &to, block.sums + r / kern->rows * block.row_bytes + tiles * c * kern->size,
+                             attn__min(kern->cols, block.padded - c));
+        }
+}
+
+/* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. Here and
+   below, k and depth count terms. */
+static void attn__gemm_pack(const attn__kernels *kern, char *panels, const attn_mat *b, size_t k, size_t depth,
+                            size_t c0, size_t cols)
+{
+    size_t first = k * kern->term, c, width, padded;
+    for (c = 0; c < cols; c += width) {
+        char *panel = panels + c * depth * kern->size;
+        width = attn__min(kern->cols, cols - c);
+        padded = attn__whole(width, kern->lanes);
+        if (padded > width)
+            ATTN__MEMSET(panel, 0, padded * depth * kern->size);
+        kern->load_panel(panel, padded, attn__mat_at(b, first, c0 + c), b->dtype, b->row_stride, b->col_stride,
+                         attn__min(depth * kern->term, b->rows - first), width);
+    }
+}
+
+/* sums += a[rows of the block][k .. k + depth] b[k .. k + depth][columns of the block] */
+static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *block, const attn_mat *a,
+                           const attn_mat *b, size_t k, size_t depth, int part)
+{
+    size_t r, rows;
+    attn__gemm_pack(kern, block->b, b, k, depth, block->c0, block->cols);
+    if (attn__are_terms(kern, a->dtype, a->row_stride, a->col_stride, a->rows, a->cols)) {
+        kern->gemm(block->sums, attn__mat_at(a, block->r0, k * kern->term), a->row_stride / (ptrdiff_t)kern->term,
+                   a->col_stride, block->rows, block->b, block->padded, depth, part, NULL, NULL);
+        return;
+    }
+    for (r = 0; r < block->rows; r += kern->rows) {
+        rows = attn__min(kern->rows, block->rows - r);
+        attn__gemm_load(kern, block->a, depth, a, block->r0 + r, k, rows, depth);
+        kern->gemm(block->sums + r / kern->rows * block->row_bytes, block->a, (ptrdiff_t)depth, 1, rows, block->b,
+                   block->padded, depth, part, NULL, NULL);
+    }
+}
+
+#ifndef ATTN_NO_TRAINING
+ATTN_API attn_status attn_matmul_add(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
+{
+    return attn__checked_product(&out, &a, &b, 0, alpha, 1, ctx);
+}
+#endif
+
+/* Checks and computes out = alpha a b, or +=. `least`: the smallest legal length of a sum. */
+static attn_status attn__checked_product(const attn_mat *out, const attn_mat *a, const attn_mat *b, size_t least,
+                                         double alpha, int adds, const attn_ctx *ctx)
+{
+    static const attn__argument attn__arguments[] = {
+        {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT | ATTN__SUM, 0, ATTN__SHAPE2(M, N)},
+        {"a", ATTN__MAT, 0, ATTN__SHAPE2(M, K)},
+        {"b", ATTN__MAT, 0, ATTN__SHAPE2(K, N)}};
+    attn__message t;
+    attn__gemm g;
+    attn__check c;
+    int few;
+    attn__check_begin(&c, ctx);
+    c.ignored = adds ? 0 : ATTN__SUM | ATTN__ANY_FLOAT;
+    ATTN__LIST(&c, attn__arguments, out, a, b);
+    attn__list_ctx(&c);
+    attn__check_views(&c);
+    attn__require(&c, !adds || out->dtype == ATTN_F64 || out->dtype == attn__real(a->dtype), ATTN_ERR_DTYPE, "out");
+    attn__require(&c, a->cols >= least, ATTN_ERR_SHAPE, "a");
+    attn__require(&c, attn__is_factor(alpha, a->dtype), ATTN_ERR_VALUE, "alpha");
+    attn__require_ctx(&c);
+    few = c.status == ATTN_OK && attn__are_few(a, b, out->rows, ctx);
+    if (attn__is_dry(&c)) {
+        g.kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
+        g.workers = g.worker_bytes = 0;
+        if (c.status == ATTN_OK && out->rows > 0 && out->cols > 0)
+            attn__gemm_plan(&g, out, a, b, NULL, alpha, few, ctx);
+        if (attn__tell(&t, &c, g.kern, g.worker_bytes * g.workers)) {
+            attn__say(&t, few ? "few rows: terms of dot products lie on lanes\n" : "many rows: in blocks\n");
+            attn__say_number(&t, "", g.workers, g.workers == 1 ? " task\n" : " tasks\n");
+        }
+    } else if (c.status == ATTN_OK) {
+        attn__product(out, a, b, NULL, alpha, adds, few, ctx);
+    }
+    return attn__check_end(&c);
+}
+
+ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
+{
+    return attn__checked_product(&out, &a, &b, 0, alpha, 0, ctx);
+}
+
+ATTN_API attn_status attn_matmul(attn_mat out, attn_mat a, attn_mat b)
+{
+    return attn_matmul_ctx(out, a, b, 1.0, NULL);
+}
+
+ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat v)
+{
+    return attn__checked_product(&out, &weights, &v, 0, 1.0, 0, NULL);
+}
+
+/* ==== softmax ======================================================================================================
+
+   Three passes over a row: its maximum m; e_j = exp(x_j - m) and their sum; e_j / sum. Subtracting m changes nothing in
+   exact arithmetic and keeps exp from overflowing. A row is processed in chunks of ATTN__ROW_BUFFER elements. Where in or
+   out is not a packed row of reals, a chunk is converted in a buffer on the stack. */
+
+#define ATTN__ROW_BUFFER 1024 /* the buffer, of either real type, takes half of ATTN__STACK at most */
+
+typedef struct attn__softmax_job {
+    attn_mat out, in;
+    const attn__kernels *kern;
+    size_t rows; /* that a worker takes at a time */
+    int power;   /* 0: softmax; else the one with zeros */
+} attn__softmax_job;
+
+/* Arguments of a softmax, out and in, and of the way back, din, dout and out: it has no ctx that would tell names. */
+static const attn__argument attn__softmax_arguments[] = {
+    {"out", ATTN__MAT | ATTN__OUT | ATTN__IN_PLACE, 0, ATTN__SHAPE2(Lq, Lk)},
+    {"in", ATTN__MAT, 0, ATTN__SHAPE2(Lq, Lk)},
+    ATTN__INPUT(Lq, Lk)};
+
+static attn_status attn__checked_softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx);
+static void attn__softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx);
+static void attn__softmax_worker(attn__share *share);
+static void attn__softmax_row(const attn__softmax_job *job, size_t r, void *buffer);
+
+ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx *ctx)
+{
+    return attn__checked_softmax(&out, &in, 0, ctx);
+}
+
+/* The scratch that a softmax has use for: if it must convert. */
+static size_t attn__softmax_bytes(const attn_mat *out, const attn_mat *in, const attn_ctx *ctx)
+{
+    attn_dtype real = attn__real(in->dtype);
+    int direct = out->dtype == real && in->dtype == real && out->col_stride == 1 && in->col_stride == 1;
+    return direct ? 0 : attn__ctx_workers(ctx, SIZE_MAX) * ATTN__ROW_BUFFER * sizeof(double) + ATTN__ALIGN;
+}
+
+/* Checks and computes a softmax. */
+static attn_status attn__checked_softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx)
+{
+    attn__message t;
+    attn__check c;
+    ATTN__CHECK(&c, ctx, attn__softmax_arguments, out, in);
+    if (attn__is_dry(&c))
+        attn__tell(&t, &c, attn__ctx_kernels(ctx, attn__real(in->dtype)), attn__softmax_bytes(out, in, ctx));
+    else if (c.status == ATTN_OK)
+        attn__softmax(out, in, power, ctx);
+    return attn__check_end(&c);
+}
+
+static void attn__softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx)
+{
+    attn__softmax_job job = {*out, *in, attn__ctx_kernels(ctx, power ? ATTN_F64 : attn__real(in->dtype)), 0, power};
+    int given = ctx && ctx->scratch && ctx->scratch_size >= attn__softmax_bytes(out, in, ctx);
+    if (out->rows == 0 || out->cols == 0)
+        return;
+    ATTN_ASSERT(job.kern);
+    job.rows = attn__max(1, ATTN__SOFTMAX_ELEMENTS / out->cols);
+    attn__spread(ctx, ATTN__WORKERS, attn__ceil_div(out->rows, job.rows), attn__softmax_worker, &job,
+                 given ? ctx->scratch : NULL, ATTN__ROW_BUFFER * sizeof(double));
+}
+
+ATTN__NOINLINE void attn__sparse_row(const attn__softmax_job *job, size_t r, void *buffer);
+
+static void attn__softmax_worker(attn__share *share)
+{
+    const attn__softmax_job *job = (const attn__softmax_job *)share->arg;
+    size_t item, r;
+    while (attn__take(share, &item))
+        for (r = item * job->rows; r < attn__min((item + 1) * job->rows, job->out.rows); r++)
+            (job->power == 0 ? attn__softmax_row : attn__sparse_row)(job, r, share->scratch);
+}
+
+/* A chunk of a row as packed reals: where it lies if it can, else in the buffer. */
+static const void *attn__buffered(const attn__kernels *kern, const attn_mat *m, size_t r, size_t first, size_t n,
+                                  void *buffer)
+{
+    const void *x = attn__mat_at(m, r, first);
+    if (m->dtype == kern->real && m->col_stride == 1)
+        return x;
+    kern->load(buffer, n, x, m->dtype, 0, m->col_stride, 1, n);
+    return buffer;
+}
+
+/* The maximum of a row, in *max. A row with NaN or +infinity has none: returns 0, and out is NaN. */
+ATTN__INLINE int attn__softmax_max(const attn__softmax_job *job, size_t r, void *buffer, double *max)
+{
+    const attn__kernels *kern = job->kern;
+    int nonfinite = 0;
+    size_t i, n;
+    *max = attn__lowest(kern->real);
+    for (i = 0; i < job->in.cols; i += n) {
+        n = attn__min(ATTN__ROW_BUFFER, job->in.cols - i);
+        *max = kern->softmax_max(attn__buffered(kern, &job->in, r, i, n, buffer), n, *max, &nonfinite);
+    }
+    for (i = 0; nonfinite && i < job->out.cols; i++)
+        attn__mat_set(&job->out, r, i, attn__nan());
+    return !nonfinite;
+}
+
+static void attn__softmax_row(const attn__softmax_job *job, size_t r, void *buffer)
+{
+    const attn__kernels *kern = job->kern;
+    const attn_mat *out = &job->out, *in = &job->in;
+    int direct = out->dtype == kern->real && out->col_stride == 1;
+    double max, sum = 0, lost = 0;
+    size_t i, n;
+    void *e = buffer;
+    if (!attn__softmax_max(job, r, buffer, &max))
+        return;
+    for (i = 0; i < in->cols; i += n) {
+        n = attn__min(ATTN__ROW_BUFFER, in->cols - i);
+        e = direct ? attn__mat_at(out, r, i) : buffer;
+        attn__add(&sum, &lost, kern->softmax_exp(e, attn__buffered(kern, in, r, i, n, buffer), n, max));
+    }
+    for (i = 0; i < in->cols; i += n) {
+        n = attn__min(ATTN__ROW_BUFFER, in->cols - i);
+        e = direct ? attn__mat_at(out, r, i) : buffer;
+        if (!direct && in->cols > ATTN__ROW_BUFFER) /* the buffer has held another chunk since */
+            kern->softmax_exp(e, attn__buffered(kern, in, r, i, n, buffer), n, max);
+        kern->store(attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, e, n, 1, n, sum > 0 ? 1 / sum : 0);
+    }
+}
+
+ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in)
+{
+    return attn__checked_softmax(&out, &in, 0, NULL);
+}
+
+/* -- softmax with zeros --
+
+   Elements are max(x / power - t, 0)^power, with power 1 (sparsemax) or 2 (entmax15), x being the row less its maximum.
+   Their sum falls as t grows, ever more slowly, from at least 1 at t = -1; t is where it is 1. Newton's method comes
+   nearer from the left, step by step and never beyond, until rounding stops it. The slope is -1 at most, so that t is
+   off by no more than the sum is. */
+
+/* Elements from `first` on of a row, divided by power, less `max` divided by power: as many as the result says. */
+static size_t attn__load_below(const attn__kernels *wide, double *x, const attn_mat *in, size_t r, size_t first,
+                               double max, int power)
+{
+    size_t j, n = attn__min(ATTN__ROW_BUFFER, in->cols - first);
+    double share = power == 1 ? 1 : 0.5;
+    wide->load(x, n, attn__mat_at(in, r, first), in->dtype, 0, in->col_stride, 1, n);
+    for (j = 0; j < n; j++)
+        x[j] = x[j] * share - max * share;
+    return n;
+}
+
+/* A row, in double; the buffer holds a chunk of it. */
+ATTN__NOINLINE void attn__sparse_row(const attn__softmax_job *job, size_t r, void *buffer)
+{
+    const attn__kernels *wide = job->kern;
+    const attn_mat *out = &job->out, *in = &job->in;
+    const int power = job->power;
+    double *x = (double *)buffer, max, t = -1, last, sum, lost, slope, rest, above;
+    size_t i, j, n;
+    if (!attn__softmax_max(job, r, buffer, &max))
+        return;
+    do { /* the sum of elements less 1, and minus its slope, at t */
+        last = t;
+        sum = -1;
+        lost = slope = 0;
+        for (i = 0; i < in->cols; i += n) {
+            n = attn__load_below(wide, x, in, r, i, max, power);
+            for (j = 0; j < n; j++)
+                if (x[j] > t) {
+                    above = x[j] - t;
+                    attn__add(&sum, &lost, power == 1 ? above : above * above);
+                    slope += power == 1 ? 1 : 2 * above;
+                }
+        }
+        if (sum > 0)
+            t += sum / slope;
+    } while (t > last);
+    rest = slope > 0 ? sum / slope : 0; /* what t cannot hold: of many equal elements it is a large part */
+    for (i = 0; i < in->cols; i += n) {
+        n = attn__load_below(wide, x, in, r, i, max, power);
+        for (j = 0; j < n; j++)
+            x[j] -= t;
+        for (j = 0; j < n; j++) { /* in a loop of its own: -ffast-math would add t and rest first */
+            above = x[j] - rest;
+            above = above > 0 ? above : 0;
+            x[j] = power == 1 ? above : above * above;
+        }
+        wide->store(attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, x, n, 1, n, 1.0);
+    }
+}
+
+ATTN_API attn_status attn_sparsemax(attn_mat out, attn_mat in)
+{
+    return attn__checked_softmax(&out, &in, 1, NULL);
+}
+
+ATTN_API attn_status attn_entmax15(attn_mat out, attn_mat in)
+{
+    return attn__checked_softmax(&out, &in, 2, NULL);
+}
+
+#ifndef ATTN_NO_TRAINING
+/* The way back, in double and rounded once. A row of zeros had nothing to attend to: whatever reaches it, NaN too, it
+   passes on nothing. In bits: -ffast-math would take NaN for 0. */
+static void attn__softmax_backward(const attn_mat *din, const attn_mat *dout, const attn_mat *out, size_t r)
+{
+    const attn__kernels *wide = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
+    double y[ATTN__ROW_BUFFER / 4], dy[ATTN__ROW_BUFFER / 4], sum = 0;
+    uint64_t some = 0;
+    size_t pass, i, j, n;
+    for (pass = 0; pass < 2; pass++)
+        for (i = 0; i < out->cols; i += n) {
+            n = attn__min(out->cols - i, ATTN__ROW_BUFFER / 4);
+            wide->load(y, n, attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, 1, n);
+            wide->load(dy, n, attn__mat_at(dout, r, i), dout->dtype, 0, dout->col_stride, 1, n);
+            for (j = 0; j < n && pass == 0; j++) {
+                sum += dy[j] * y[j];
+                some |= attn__bits(y[j]) << 1; /* all but the sign */
+            }
+            for (j = 0; j < n && pass == 1; j++)
+                y[j] = some ? y[j] * (dy[j] - sum) : 0;
+            if (pass == 1)
+                wide->store(attn__mat_at(din, r, i), din->dtype, 0, din->col_stride, y, n, 1, n, 1.0);
+        }
+}
+
+ATTN_API attn_status attn_softmax_backward(attn_mat din, attn_mat dout, attn_mat out)
+{
+    size_t r;
+    attn__check c;
+    ATTN__CHECK(&c, NULL, attn__softmax_arguments, &din, &dout, &out);
+    for (r = 0; r < out.rows && out.cols > 0 && c.status == ATTN_OK; r++)
+        attn__softmax_backward(&din, &dout, &out, r);
+    return c.status;
+}
+#endif
+
+/* ==== steps ========================================================================================================
+
+   One function for each step of attention, on matrices: scores, softmax, values, heads; and attn_attention, which calls
+   them in order, to read. They have no options and no tricks but those of the products and the softmax above. */
+
+static void attn__normalize(const attn_mat *unit, const attn_mat *m);
+
+/* *m = a temporary of the compute type, if there is no fault so far; else it has no elements. */
+static void attn__new_temporary(attn__check *c, attn_mat *m, attn_dtype first_input, size_t rows, size_t cols)
+{
+    *m = attn_mat_of(NULL, attn__real(first_input), rows, cols);
+    attn__require(c, attn__mat_fits(m), ATTN_ERR_OVERFLOW, NULL);
+    if (c->status != ATTN_OK)
+        return;
+    *m = attn_mat_new(m->dtype, rows, cols);
+    attn__require(c, attn__mat_fits(m), ATTN_ERR_NOMEM, NULL);
+}
+
+/* -- scores -- */
+
+ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double scale)
+{
+    attn_mat kt = attn_mat_t(k);
+    return attn__checked_product(&out, &q, &kt, 1, attn__scale(scale, q.cols), 0, NULL);
+}
+
+ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, attn_mat w)
+{
+    /* out, q, k, w */
+    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lq, Lk), ATTN__INPUT(Lq, Eq), ATTN__INPUT(Lk, Ek),
+                                                     ATTN__INPUT(Eq, Ek)};
+    attn_mat qw = ATTN__ZERO, kt = attn_mat_t(k);
+    attn__check c;
+    ATTN__CHECK(&c, NULL, attn__arguments, &out, &q, &k, &w);
+    attn__new_temporary(&c, &qw, q.dtype, q.rows, k.cols);
+    if (c.status == ATTN_OK) {
+        attn__matmul(&qw, &q, &w, 1.0);
+        attn__matmul(&out, &qw, &kt, 1.0);
+    }
+    attn_mat_free(&qw);
+    return c.status;
+}
+
+ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, attn_mat wq, attn_mat wk, attn_mat v)
+{
+    /* out, q, k, wq, wk, v */
+    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lq, Lk), ATTN__INPUT(Lq, Eq), ATTN__INPUT(Lk, Ek),
+                                                     ATTN__INPUT(Eq, M),   ATTN__INPUT(Ek, M),  ATTN__INPUT(M, 1)};
+    attn_mat a = ATTN__ZERO, b = ATTN__ZERO; /* q wq and k wk; out[i][j] = v . tanh(a_i + b_j) */
+    size_t i, j, d;
+    double sum;
+    attn__check c;
+    ATTN__CHECK(&c, NULL, attn__arguments, &out, &q, &k, &wq, &wk, &v);
+    attn__new_temporary(&c, &a, q.dtype, q.rows, v.rows);
+    attn__new_temporary(&c, &b, q.dtype, k.rows, v.rows);
+    if (c.status == ATTN_OK) {
+        attn__matmul(&a, &q, &wq, 1.0);
+        attn__matmul(&b, &k, &wk, 1.0);
+    }
+    for (i = 0; i < out.rows && out.cols > 0 && c.status == ATTN_OK; i++)
+        for (j = 0; j < out.cols; j++) {
+            for (sum = 0, d = 0; d < v.rows; d++)
+                sum += attn__mat_get(&v, d, 0) * attn__tanh(attn__mat_get(&a, i, d) + attn__mat_get(&b, j, d));
+            attn__mat_set(&out, i, j, sum);
+        }
+    attn_mat_free(&a);
+    attn_mat_free(&b);
+    return c.status;
+}
+
+ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, double beta)
+{
+    /* out, q, k */
+    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lq, Lk), ATTN__INPUT(Lq, D), ATTN__INPUT(Lk, D)};
+    attn_mat a = ATTN__ZERO, b = ATTN__ZERO, bt; /* q and k, with rows of length 1 */
+    attn__check c;
+    ATTN__CHECK(&c, NULL, attn__arguments, &out, &q, &k);
+    attn__require(&c, attn__is_factor(beta, q.dtype), ATTN_ERR_VALUE, NULL);
+    attn__new_temporary(&c, &a, q.dtype, q.rows, q.cols);
+    attn__new_temporary(&c, &b, q.dtype, k.rows, k.cols);
+    if (c.status == ATTN_OK) {
+        attn__normalize(&a, &q);
+        attn__normalize(&b, &k);
+        bt = attn_mat_t(b);
+        attn__matmul(&out, &a, &bt, beta);
+    }
+    attn_mat_free(&a);
+    attn_mat_free(&b);
+    return c.status;
+}
+
+/* Each row of `to`, which holds zeros, becomes that of m divided by its length; zeros stay zeros. The row is divided
+   by its largest magnitude first, so that no square overflows or vanishes. Magnitudes are compared as integers, where
+   NaN is above all numbers. */
+static void attn__normalize(const attn_mat *to, const attn_mat *m)
+{
+    size_t i, d;
+    for (i = 0; i < m->rows && m->cols > 0; i++) {
+        double largest, sum = 0, length, x;
+        uint64_t top = 0, bits;
+        for (d = 0; d < m->cols; d++) {
+            bits = attn__bits(attn__mat_get(m, i, d)) & UINT64_MAX >> 1;
+            top = bits > top ? bits : top;
+        }
+        if (top == 0)
+            continue;
+        largest = attn__from_bits(top);
+        for (d = 0; d < m->cols; d++) {
+            x = attn__divide(attn__mat_get(m, i, d), largest);
+            sum += x * x;
+        }
+        length = attn__sqrt(sum);
+        for (d = 0; d < m->cols; d++)
+            attn__mat_set(to, i, d, attn__divide(attn__mat_get(m, i, d), largest) / length);
+    }
+}
+
+/* -- values and heads -- */
+
+ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_mat v)
+{
+    /* out, weights, v */
+    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lk, Dv), ATTN__INPUT(1, Lk), ATTN__INPUT(Lk, Dv)};
+    size_t j, d;
+    double weight;
+    attn__check c;
+    ATTN__CHECK(&c, NULL, attn__arguments, &out, &weights, &v);
+    for (j = 0; j < v.rows && v.cols > 0 && c.status == ATTN_OK; j++) {
+        weight = attn__mat_get(&weights, 0, j);
+        for (d = 0; d < v.cols; d++)
+            attn__mat_set(&out, j, d, weight * attn__mat_get(&v, j, d));
+    }
+    return c.status;
+}
+
+ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size_t count)
+{
+    /* out, and each of the heads */
+    static const attn__argument attn__arguments[] = {ATTN__RESULT(L, E), ATTN__INPUT(L, D)};
+    attn_mat to;
+    size_t h, cols = 0;
+    attn__check c, one;
+    ATTN__CHECK(&c, NULL, attn__arguments, &out);
+    attn__require(&c, heads || count == 0, ATTN_ERR_NULL, NULL);
+    for (h = 0; heads && h < count; cols += heads[h++].cols) { /* one by one: there may be more than a list takes */
+        ATTN__CHECK(&one, NULL, attn__arguments, &out, &heads[h]);
+        attn__require(&c, one.status == ATTN_OK, one.status, NULL);
+        attn__require(&c, heads[h].cols <= out.cols - cols, ATTN_ERR_SHAPE, NULL);
+    }
+    attn__require(&c, cols == out.cols, ATTN_ERR_SHAPE, NULL);
+    for (h = 0, cols = 0; h < count && c.status == ATTN_OK; cols += heads[h++].cols) {
+        to = attn_mat_cols(out, cols, heads[h].cols);
+        attn__copy(&to, &heads[h]);
+    }
+    return c.status;
+}
+
+ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in)
+{
+    static const attn__argument attn__in = {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(L, E)};
+    size_t h;
+    attn__check c;
+    ATTN__CHECK(&c, NULL, &attn__in, &in);
+    attn__require(&c, heads || count == 0, ATTN_ERR_NULL, NULL);
+    attn__require(&c, count > 0 && in.cols % count == 0, ATTN_ERR_SHAPE, NULL);
+    for (h = 0; h < count && c.status == ATTN_OK; h++)
+        heads[h] = attn_mat_cols(in, h * (in.cols / count), in.cols / count);
+    return c.status;
+}
+
+ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, attn_mat k, attn_mat v, double scale)
+{
+    /* out, weights, q, k, v */
+    static const attn__argument attn__arguments[] = {
+        ATTN__RESULT(Lq, Dv),
+        {NULL, ATTN__MAT | ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(Lq, Lk)},
+        ATTN__INPUT(Lq, D),
+        ATTN__INPUT(Lk, D),
+        ATTN__INPUT(Lk, Dv)};
+    attn_mat s = weights, kt = attn_mat_t(k); /* s is Lq x Lk: scores, then weights; */
+    int own = attn__mat_absent(&weights) || weights.dtype != attn__real(q.dtype); /* a temporary */
+    double alpha = attn__scale(scale, q.cols);
+    attn__check c;
+    ATTN__CHECK(&c, NULL, attn__arguments, &out, &weights, &q, &k, &v);
+    attn__require(&c, q.cols > 0, ATTN_ERR_SHAPE, NULL);
+    attn__require(&c, attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE, NULL);
+    if (own)
+        attn__new_temporary(&c, &s, q.dtype, q.rows, k.rows);
+    if (c.status == ATTN_OK) {
+        attn__matmul(&s, &q, &kt, alpha);
+        attn__softmax(&s, &s, 0, NULL);
+        attn__matmul(&out, &s, &v, 1.0);
+        if (own)
+            attn__copy(&weights, &s); /* of which absent ones have no elements */
+    }
+    if (own)
+        attn_mat_free(&s);
+    return c.status;
+}
+
+/* ==== key/value cache ==============================================================================================
+
+   Token j of an item is row j % capacity of k and v, which may have any strides. Storage of attn_kv_cache_init is one
+   block: two numbers for each item, the scales of I8, then all rows. Nothing ever moves but from item to item; a full
+   cache and a ring differ only in what append may do. */
+
+typedef struct attn__stored {
+    const attn__argument *is; /* itself and its members, as arguments: in the order of attn__member */
+    const void *in;           /* the cache, or pages; */
+    attn_fault *fault;        /* who wants to know what is at fault */
+    int given, paged, ring;   /* not given: all numbers are 0 */
+    const attn_tensor *k, *v;
+    size_t batch, room; /* items, and how many tokens of each may be there at once */
+    size_t *lens;
+    attn__source source; /* the same for the engine, whose `oldest` is first: append and copies write it */
+} attn__stored;
+
+/* TOKENS: lens, and which tokens are not there, first; of pages the other way round, table and lens. */
+enum attn__member { ATTN__WHOLE, ATTN__K, ATTN__V, ATTN__K_SCALES, ATTN__V_SCALES, ATTN__TOKENS };
+enum { ATTN__SCALES = ATTN__STORED | ATTN__FLOATS | ATTN__IF_ANY }; /* as an argument */
+
+/* Marks, in lens, an item that has become what it shall be. */
+#define ATTN__DONE (SIZE_MAX ^ SIZE_MAX >> 1)
+
+static size_t attn__carve_cache(attn_kv_cache *cache, char *base, size_t B, size_t Hkv, size_t capacity, size_t D,
+                                size_t Dv, attn_dtype dtype);
+static attn__stored attn__of_cache(const attn_kv_cache *cache);
+static void attn__list_stored(attn__check *c, const attn__stored *s, int scales);
+static int attn__require_tokens(attn__check *c, const attn__stored *s, const attn_tensor *other);
+static attn_status attn__append(attn__stored to, const attn_tensor *k, const attn_tensor *v, const size_t *lens);
+static void attn__append_rows(const attn__source *source, const attn_tensor *to, float *scales, const attn_tensor *in,
+                              size_t b, size_t len, size_t first, size_t n);
+static float attn__store_row_i8(const attn__kernels *kern, signed char *out, ptrdiff_t step, const attn_mat *row);
+static attn__stored attn__of_pages(const attn_kv_pages *pages);
+static void attn__copy_item(const attn__stored *s, size_t to, size_t from, size_t tokens, int swap);
+static void attn__copy_item_rows(const attn_tensor *t, size_t to, size_t from, size_t rows, int swap);
+static void attn__reorder(const attn__stored *s, const size_t *from);
+ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, attn__stored s, const attn_tensor *out,
+                                              const attn_tensor *q, const attn_opts *opts, const attn_ctx *ctx);
+
+ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t Hkv, size_t capacity, size_t D,
+                                        size_t Dv, attn_dtype dtype, int ring, void *storage, size_t size)
+{
+    static const attn__argument attn__arguments[] = {
+        {NULL, ATTN__BYTES | ATTN__OUT, 0, ATTN__SHAPE1(bytes)},
+        {NULL, ATTN__BYTES | ATTN__OUT | ATTN__OPTIONAL, 0, ATTN__SHAPE1(M)}};
+    attn_kv_cache made = ATTN__ZERO;
+    const attn_ctx memory = {{NULL, NULL, 0}, storage, size, ATTN_ISA_BEST, NULL, 0, NULL};
+    size_t bytes = 0;
+    char *base;
+    attn__check c;
+    attn__check_begin(&c, NULL);
+    attn__bind(&c, ATTN__L_bytes, sizeof *cache);
+    attn__bind(&c, ATTN__L_M, size);
+    ATTN__LIST(&c, attn__arguments, cache, storage);
+    attn__check_views(&c);
+    attn__fault(&c, attn_kv_cache_size(&bytes, B, Hkv, capacity, D, Dv, dtype, ring), 0, NULL);
+    attn__require(&c, storage || size == 0, ATTN_ERR_NULL, NULL);
+    base = attn__borrow(&c, &memory, bytes, &made.own);
+    if (!base)
+        return c.status;
+    attn__carve_cache(&made, base, B, Hkv, capacity, D, Dv, dtype);
+    made.lens = (size_t *)(void *)base; /* of no items, too: NULL would mean that there is no cache */
+    made.ring = ring != 0;
+    ATTN__MEMSET(base, 0, 2 * attn__whole(B * sizeof(size_t), ATTN__ALIGN)); /* lens and first */
+    *cache = made;
+    return ATTN_OK;
+}
+
+ATTN_API attn_status attn_kv_cache_size(size_t *bytes, size_t B, size_t Hkv, size_t capacity, size_t D, size_t Dv,
+                                        attn_dtype dtype, int ring)
+{
+    attn_kv_cache made;
+    size_t size = attn__carve_cache(&made, NULL, B, Hkv, capacity, D, Dv, dtype);
+    (void)ring;
+    if (!bytes)
+        return ATTN_ERR_NULL;
+    if (dtype != ATTN_F32 && dtype != ATTN_F16 && dtype != ATTN_BF16 && !attn__has_scales(dtype))
+        return ATTN_ERR_DTYPE;
+    if (capacity == 0 || D == 0)
+        return ATTN_ERR_SHAPE;
+    if (size == SIZE_MAX)
+        return ATTN_ERR_OVERFLOW;
+    *bytes = size;
+    return ATTN_OK;
+}
+
+/* Lays out a cache from base on. Returns its bytes, with what aligning base takes; SIZE_MAX if they overflow. */
+static size_t attn__carve_cache(attn_kv_cache *cache, char *base, size_t B, size_t Hkv, size_t capacity, size_t D,
+                                size_t Dv, attn_dtype dtype)
+{
+    attn__arena arena = {base, 0};
+    size_t rows = B * Hkv * capacity, scales = attn__has_scales(dtype) ? rows : 0;
+    cache->k = attn_bhld(NULL, dtype, B, Hkv, capacity, D);
+    cache->v = attn_bhld(NULL, dtype, B, Hkv, capacity, Dv);
+    if (attn__tensor_bad(&cache->k) || attn__tensor_bad(&cache->v))
+        return SIZE_MAX;
+    cache->lens = (size_t *)attn__carve(&arena, B, sizeof(size_t));
+    cache->first = (size_t *)attn__carve(&arena, B, sizeof(size_t));
+    cache->k_scales = (float *)attn__carve(&arena, scales, sizeof(float));
+    cache->v_scales = (float *)attn__carve(&arena, scales, sizeof(float));
+    cache->k.data = attn__carve(&arena, rows, D * attn__size(dtype));
+    cache->v.data = attn__carve(&arena, rows, Dv * attn__size(dtype));
+    attn__carve(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
+    return arena.used;
+}
+
+ATTN_API void attn_kv_cache_free(attn_kv_cache *cache)
+{
+    if (!cache)
+        return;
+    attn__release(cache->own);
+    ATTN__MEMSET(cache, 0, sizeof *cache);
+}
+
+/* -- what is stored --
+
+   A cache and pages are the same to what appends to them and attends to them: rows of keys and values, and how many
+   tokens each item has. Pages say in a table where the rows of an item lie; a cache may have dropped the first ones. */
+
+ATTN_API attn_status attn_kv_cache_over(attn_kv_cache *cache, attn_tensor k, attn_tensor v, size_t *lens, size_t *first)
+{
+    const attn_kv_cache made = {k, v, NULL, NULL, lens, first, first != NULL, NULL, NULL};
+    const attn__stored s = attn__of_cache(&made);
+    static const attn__argument attn__cache = {NULL, ATTN__BYTES | ATTN__OUT, 0, ATTN__SHAPE1(bytes)};
+    attn__check c;
+    attn__check_begin(&c, NULL);
+    attn__bind(&c, ATTN__L_bytes, sizeof *cache);
+    ATTN__LIST(&c, &attn__cache, cache);
+    attn__list_stored(&c, &s, 0); /* of I8, which is refused below, too */
+    attn__check_views(&c);
+    attn__require(&c, !attn__has_scales(k.dtype) && !attn__has_scales(v.dtype), ATTN_ERR_DTYPE, NULL);
+    attn__require_tokens(&c, &s, NULL);
+    if (c.status == ATTN_OK)
+        *cache = made;
+    return c.status;
+}
+
+static attn__stored attn__of_cache(const attn_kv_cache *cache)
+{
+    static const attn__argument attn__arguments[] = {
+        {"cache", ATTN__BYTES, 0, {0, 0, 0, 0}},
+        ATTN__MEMBER(cache, kv_cache, k, ATTN__STORED, ATTN__SHAPE4(B, Hkv, capacity, D)),
+        ATTN__MEMBER(cache, kv_cache, v, ATTN__STORED, ATTN__SHAPE4(B, Hkv, capacity, Dv)),
+        ATTN__MEMBER(cache, kv_cache, k_scales, ATTN__SCALES, ATTN__SHAPE3(B, Hkv, capacity)),
+        ATTN__MEMBER(cache, kv_cache, v_scales, ATTN__SCALES, ATTN__SHAPE3(B, Hkv, capacity)),
+        ATTN__MEMBER(cache, kv_cache, lens, ATTN__STORED | ATTN__LENGTHS, ATTN__SHAPE1(B)),
+        ATTN__MEMBER(cache, kv_cache, first, ATTN__STORED | ATTN__LENGTHS | ATTN__OPTIONAL, ATTN__SHAPE1(B))};
+    static const attn_kv_cache attn__none = ATTN__ZERO;
+    const attn_kv_cache *c = cache && cache->lens ? cache : &attn__none;
+    float *k_scales = attn__has_scales(c->k.dtype) ? c->k_scales : NULL;
+    float *v_scales = attn__has_scales(c->v.dtype) ? c->v_scales : NULL;
+    attn_fault *fault = cache ? cache->fault : NULL;
+    /* clang-format off */
+    const attn__stored s = {attn__arguments, c, fault, c->lens != NULL, 0, c->ring, &c->k, &c->v, c->k.batch, c->k.len,
+                            c->lens, {1, c->first, c->k.len, NULL, 0, c->k.batch, NULL, k_scales, v_scales}};
+    /* clang-format on */
+    return s;
+}
+
+/* Are values a part of the rows of keys? */
+static int attn__is_within(const attn_tensor *v, const attn_tensor *k)
+{
+    uintptr_t at_k = (uintptr_t)k->data, at_v = (uintptr_t)v->data;
+    size_t step, apart = k->dim_stride < 0 ? at_k - at_v : at_v - at_k;
+    if (!k->data || attn__has_scales(k->dtype) || v->dtype != k->dtype || v->dim == 0 || v->dim > k->dim ||
+        !attn__is_shape(v, k->batch, k->heads, k->len, v->dim) ||
+        (k->batch > 1 && v->batch_stride != k->batch_stride) || (k->heads > 1 && v->head_stride != k->head_stride) ||
+        (k->len > 1 && v->len_stride != k->len_stride) || (v->dim > 1 && v->dim_stride != k->dim_stride) ||
+        !attn__mul_size(&step, attn__max(attn__magnitude(k->dim_stride), 1), attn__size(k->dtype)))
+        return 0;
+    return apart % step == 0 && apart / step <= k->dim - v->dim;
+}
+
+/* Lists the members: values that are a part of the keys with these, if they are to be written. */
+static void attn__list_stored(attn__check *c, const attn__stored *s, int scales)
+{
+    const void *const whole[] = {s->given ? s->in : NULL};
+    size_t room;
+    attn__list(c, s->is, 1, NULL, whole, 0);
+    if (!s->given)
+        return;
+    if (c->written) { /* who does not fit what is stored is at fault */
+        attn__bind(c, ATTN__L_B, s->batch);
+        attn__bind(c, ATTN__L_Hkv, s->k->heads);
+        attn__bind(c, ATTN__L_D, s->k->dim);
+        attn__bind(c, ATTN__L_Dv, s->v->dim);
+    }
+    attn__bind(c, ATTN__L_table, s->source.table_stride);
+    attn__list(c, s->is + ATTN__K, 1, s->in, NULL, 0);
+    if (!c->written || !attn__is_within(s->v, s->k))
+        attn__list(c, s->is + ATTN__V, 1, s->in, NULL, 0);
+    if (scales && attn__has_scales(s->k->dtype))
+        attn__list(c, s->is + ATTN__K_SCALES, 1, s->in, NULL, 0);
+    if (scales && attn__has_scales(s->v->dtype))
+        attn__list(c, s->is + ATTN__V_SCALES, 1, s->in, NULL, 0);
+    attn__list(c, s->is + ATTN__TOKENS, 2, s->in, NULL, 0);
+    attn__require(c, s->k->dtype != ATTN_F64, ATTN_ERR_DTYPE, s->is[ATTN__K].name);
+    attn__require(c, s->v->dtype != ATTN_F64, ATTN_ERR_DTYPE, s->is[ATTN__V].name);
+    attn__require(c, s->k->len > 0 && s->k->dim > 0, ATTN_ERR_SHAPE, s->is[ATTN__K].name);
+    attn__require(c, !s->paged || attn__mul_size(&room, s->source.table_stride, s->k->len), ATTN_ERR_OVERFLOW,
+                  "pages.table_stride");
+}
+
+/* Requires room for the tokens that lens and first speak of, if these may be read: where something overflows, only if
+   k fits, or for pages `other`, which has their batch. Returns 1 if lens is known: of pages, even without room. */
+static int attn__require_tokens(attn__check *c, const attn__stored *s, const attn_tensor *other)
+{
+    attn_tensor t = s->paged ? *other : *s->k;
+    int known = attn__rank(c->status) > attn__rank(ATTN_ERR_SHAPE) && attn__is_aligned(s->lens, sizeof *s->lens) &&
+                attn__is_aligned(s->source.oldest, sizeof *s->source.oldest) &&
+                t.batch <= (size_t)PTRDIFF_MAX / sizeof *s->lens &&
+                (c->status != ATTN_ERR_OVERFLOW || attn__tensor_fits(&t));
+    const char *lens_name = s->is[ATTN__TOKENS + s->paged].name, *gone_name = s->is[ATTN__TOKENS + !s->paged].name;
+    size_t b, gone, held;
+    for (b = 0; known && b < s->batch; b++) {
+        gone = s->source.oldest ? s->source.oldest[b] : 0;
+        held = s->lens[b] - gone;
+        known = gone <= s->lens[b] && held <= s->room && s->lens[b] <= (size_t)PTRDIFF_MAX;
+        if (!known && gone > s->lens[b])
+            attn__blame(c, ATTN_ERR_VALUE, gone_name, gone, ", where at most ", s->lens[b], " have been");
+        else if (!known)
+            attn__blame(c, ATTN_ERR_VALUE, lens_name, held, " tokens, where at most ", s->room, " fit");
+        known |= s->paged;
+    }
+    return known;
+}
+
+ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens)
+{
+    return attn__append(attn__of_cache(cache), &k, &v, lens);
+}
+
+/* Begins the checks of what writes to the members. */
+static void attn__check_stored(attn__check *c, const attn__stored *s)
+{
+    attn__check_begin(c, NULL);
+    c->wanted = s->fault;
+    c->written = ATTN__STORED;
+    attn__list_stored(c, s, 1);
+}
+
+static attn_status attn__append(attn__stored to, const attn_tensor *k, const attn_tensor *v, const size_t *lens)
+{
+    const attn__source *source = &to.source;
+    static const attn__argument attn__arguments[] = {
+        {"k", ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, Hkv, L, D)},
+        {"v", ATTN__ANY_FLOAT | ATTN__OPTIONAL, 0, ATTN__SHAPE4(B, Hkv, L, Dv)},
+        {"lens", ATTN__LENGTHS | ATTN__OPTIONAL, 0, ATTN__SHAPE1(B)}};
+    int within = attn__is_within(to.v, to.k), absent = attn__tensor_absent(v);
+    size_t b, n, len, room, L = k->len, first;
+    attn__check c;
+    attn__check_stored(&c, &to);
+    ATTN__LIST(&c, attn__arguments, k, v, lens);
+    attn__require(&c, !absent || within, ATTN_ERR_NULL, "v");
+    attn__check_views(&c);
+    if (!absent && within)
+        attn__blame(&c, ATTN_ERR_VALUE, "v", 0, "is a part of the keys, and comes with k", 0, "");
+    if (attn__require_tokens(&c, &to, k) && attn__is_sound(&c) && attn__is_aligned(lens, sizeof *lens))
+        for (b = 0; b < to.batch; b++) {
+            n = lens ? lens[b] : L;
+            room = to.ring ? n : to.room - to.lens[b];
+            attn__require_most(&c, n, L, "lens");
+            if (n > room)
+                attn__blame(&c, ATTN_ERR_VALUE, lens ? "lens" : "k", n, " more tokens, where ", room,
+                            room == 0 ? " fit: it is full" : " fit");
+            len = to.lens[b];
+            attn__require(&c, n > L || to.paged || n <= (size_t)PTRDIFF_MAX - len, ATTN_ERR_OVERFLOW, "lens");
+            if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE))
+                if (attn__lacks_page(source, b, len, len + n))
+                    attn__blame(&c, ATTN_ERR_VALUE, "pages.table", 0, "names no page that there is for a token", 0, "");
+        }
+    for (b = 0; b < to.batch && c.status == ATTN_OK; b++) {
+        n = lens ? lens[b] : L;
+        first = n > to.room ? n - to.room : 0; /* a ring keeps the newest */
+        attn__append_rows(source, to.k, source->k_scales, k, b, to.lens[b], first, n);
+        if (!absent)
+            attn__append_rows(source, to.v, source->v_scales, v, b, to.lens[b], first, n);
+        to.lens[b] += n;
+        if (source->oldest && to.lens[b] > to.room)
+            source->oldest[b] = attn__max(source->oldest[b], to.lens[b] - to.room);
+    }
+    return attn__check_end(&c);
+}
+
+static void attn__store_row(const attn__kernels *kern, void *out, attn_dtype dtype, ptrdiff_t step, const attn_mat *row)
+{
+    double buffer[ATTN__ROW_BUFFER]; /* of either real type */
+    size_t i, n;
+    for (i = 0; i < row->cols; i += n) { /* rounded once */
+        n = attn__min(ATTN__ROW_BUFFER, row->cols - i);
+        kern->store(attn__at(out, dtype, (ptrdiff_t)i * step), dtype, 0, step,
+                    attn__buffered(kern, row, 0, i, n, buffer), n, 1, n, 1.0);
+    }
+}
+
+/* Rows first .. n - 1 of item b of `in` go behind the `len` tokens that the item has. */
+static void attn__append_rows(const attn__source *source, const attn_tensor *to, float *scales, const attn_tensor *in,
+                              size_t b, size_t len, size_t first, size_t n)
+{
+    const attn__kernels *kern = attn__kernels_for(ATTN_ISA_BEST, attn__real(in->dtype));
+    size_t h, r, item, at, together;
+    attn_mat row = {NULL, in->dtype, 1, to->dim, 0, in->dim_stride};
+    void *out;
+    for (h = 0; h < to->heads && to->dim > 0; h++)
+        for (r = first; r < n; r += together) {
+            together = attn__find_rows(source, b, len + r, n - r, &item, &at);
+            out = attn__tensor_at(to, item, h, at, 0);
+            row.data = attn__tensor_at(in, b, h, r, 0);
+            if (to->dtype == kern->real && to->dim_stride == 1 && (to->len_stride > 0 || together == 1)) {
+                kern->load(out, together > 1 ? (size_t)to->len_stride : to->dim, row.data, in->dtype, in->len_stride,
+                           in->dim_stride, together, to->dim);
+                continue;
+            }
+            together = 1;
+            if (scales)
+                scales[attn__scale_at(source, to->heads, item, h, at)] =
+                    attn__store_row_i8(kern, (signed char *)out, to->dim_stride, &row);
+            else
+                attn__store_row(kern, out, to->dtype, to->dim_stride, &row);
+        }
+}
+
+/* Stores a row as integers and returns their scale, its largest magnitude / 127. A row that is not finite in float
+   throughout becomes 0 x NaN. Two corrections keep each integer within 127: a subnormal scale is coarse, and half a
+   step (2^-150) is added; one so large that 127 of it exceed FLT_MAX goes down by a step (2^-24). */
+static float attn__store_row_i8(const attn__kernels *kern, signed char *out, ptrdiff_t step, const attn_mat *row)
+{
+    const double round = 6755399441055744.0; /* x + 1.5 * 2^52 has the integer nearest to x in its lowest bits */
+    double buffer[ATTN__ROW_BUFFER], minus_x[ATTN__ROW_BUFFER], largest = 0, inverse,
+                                                                real; /* buffers: of either real type */
+    const void *x;
+    size_t i, d, n;
+    float scale;
+    int nonfinite = 0;
+    for (i = 0; i < row->cols; i += n) {
+        n = attn__min(ATTN__ROW_BUFFER, row->cols - i);
+        x = attn__buffered(kern, row, 0, i, n, buffer);
+        kern->store(minus_x, kern->real, 0, 1, x, n, 1, n, -1.0);
+        largest = kern->softmax_max(x, n, largest, &nonfinite);
+        largest = kern->softmax_max(minus_x, n, largest, &nonfinite);
+    }
+    nonfinite |= largest > FLT_MAX;
+    scale = (float)(nonfinite ? attn__nan() : largest / 127);
+    if (!nonfinite && scale < FLT_MIN)
+        scale = (float)(largest / 127 + 7.006492321624087e-46);
+    else if (!nonfinite && (double)scale * 127 > FLT_MAX)
+        scale = (float)(FLT_MAX / 127 * (1 - 5.960464477539063e-8));
+    inverse = nonfinite || scale <= 0 ? 0 : attn__divide(1, (double)scale);
+    for (i = 0; i < row->cols; i += n) {
+        n = attn__min(ATTN__ROW_BUFFER, row->cols - i);
+        x = attn__buffered(kern, row, 0, i, n, buffer);
+        for (d = 0; d < n; d++) {
+            real = kern->real == ATTN_F64 ? ((const double *)x)[d] : (double)((const float *)x)[d];
+            out[(ptrdiff_t)(i + d) * step] = (signed char)(attn__bits((nonfinite ? 0 : real) * inverse + round) & 255);
+        }
+    }
+    return scale;
+}
+
+ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tensor k, attn_tensor v, const size_t *lens)
+{
+    return attn__append(attn__of_pages(pages), &k, &v, lens);
+}
+
+static attn__stored attn__of_pages(const attn_kv_pages *pages)
+{
+    static const attn__argument attn__arguments[] = {
+        {"pages", ATTN__BYTES, 0, {0, 0, 0, 0}},
+        ATTN__MEMBER(pages, kv_pages, k, ATTN__STORED, ATTN__SHAPE4(pages, Hkv, capacity, D)),
+        ATTN__MEMBER(pages, kv_pages, v, ATTN__STORED, ATTN__SHAPE4(pages, Hkv, capacity, Dv)),
+        ATTN__MEMBER(pages, kv_pages, k_scales, ATTN__SCALES, ATTN__SHAPE3(pages, Hkv, capacity)),
+        ATTN__MEMBER(pages, kv_pages, v_scales, ATTN__SCALES, ATTN__SHAPE3(pages, Hkv, capacity)),
+        ATTN__MEMBER(pages, kv_pages, table, ATTN__FLOATS, ATTN__SHAPE2(B, table)),
+        ATTN__MEMBER(pages, kv_pages, lens, ATTN__STORED | ATTN__LENGTHS, ATTN__SHAPE1(B))};
+    static const attn_kv_pages attn__none = ATTN__ZERO;
+    const attn_kv_pages *p = pages ? pages : &attn__none;
+    float *k_scales = attn__has_scales(p->k.dtype) ? p->k_scales : NULL;
+    float *v_scales = attn__has_scales(p->v.dtype) ? p->v_scales : NULL;
+    size_t room = p->table_stride * p->k.len; /* attn__list_stored refuses what overflows */
+    /* clang-format off */
+    const attn__stored s = {attn__arguments, p, p->fault, pages != NULL, 1, 0, &p->k, &p->v, p->batch, room, p->lens,
+                            {1, NULL, p->k.len, p->table, p->table_stride, p->k.batch, NULL, k_scales, v_scales}};
+    /* clang-format on */
+    return s;
+}
+
+ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size_t len)
+{
+    const attn__stored s = attn__of_cache(cache);
+    attn__check c;
+    attn__check_begin(&c, NULL);
+    c.wanted = s.fault;
+    attn__require(&c, s.given, ATTN_ERR_NULL, "cache");
+    attn__require(&c, attn__require_tokens(&c, &s, NULL) && b < s.batch, ATTN_ERR_VALUE, "b");
+    if (c.status == ATTN_OK)
+        attn__require_most(&c, len, s.lens[b], "len");
+    if (c.status == ATTN_OK)
+        attn__copy_item(&s, b, b, len, 0);
+    return attn__check_end(&c);
+}
+
+/* Item `to` of a cache becomes the first `tokens` tokens of item `from`; swap: all of it, which becomes what `to` was.
+   Rows of a ring that has begun anew may be any of all. */
+static void attn__copy_item(const attn__stored *s, size_t to, size_t from, size_t tokens, int swap)
+{
+    size_t held, rows = swap ? attn__max(s->lens[to], s->lens[from]) : tokens, *first = s->source.oldest;
+    attn_tensor k = attn_bhld(s->source.k_scales, ATTN_F32, s->k->batch, s->k->heads, s->k->len, 1), v = k;
+    v.data = s->source.v_scales;
+    rows = to == from ? 0 : attn__min(rows, s->k->len);
+    attn__copy_item_rows(s->k, to, from, rows, swap);
+    if (!attn__is_within(s->v, s->k))
+        attn__copy_item_rows(s->v, to, from, rows, swap);
+    attn__copy_item_rows(&k, to, from, rows, swap);
+    attn__copy_item_rows(&v, to, from, rows, swap);
+    held = s->lens[to];
+    s->lens[to] = swap ? s->lens[from] : tokens;
+    if (swap)
+        s->lens[from] = held;
+    held = first ? first[to] : 0;
+    if (first)
+        first[to] = attn__min(first[from], s->lens[to]);
+    if (first && swap)
+        first[from] = held;
+}
+
+/* The first `rows` rows of each head of t, from item `from` to item `to`; swap: and the other way round. */
+static void attn__copy_item_rows(const attn_tensor *t, size_t to, size_t from, size_t rows, int swap)
+{
+    size_t h, r, d, n, size = attn__size(t->dtype), together = 1;
+    attn_mat a, b;
+    char held[1024];
+    if (t->dim_stride == 1 && t->len_stride == (ptrdiff_t)t->dim)
+        together = rows; /* as one row */
+    for (h = 0; h < t->heads && t->data && rows > 0; h++) {
+        a = attn__head_rows(t, to, h, 0, rows / together, 0);
+        b = attn__head_rows(t, from, h, 0, rows / together, 0);
+        a.cols = b.cols = t->dim * together;
+        if (!swap)
+            attn__copy(&a, &b);
+        for (r = 0; r < a.rows && swap; r++)
+            for (d = 0; d < a.cols; d += n) {
+                n = a.col_stride == 1 ? attn__min(a.cols - d, sizeof held / size) : 1;
+                ATTN__MEMCPY(held, attn__mat_at(&a, r, d), n * size);
+                ATTN__MEMCPY(attn__mat_at(&a, r, d), attn__mat_at(&b, r, d), n * size);
+                ATTN__MEMCPY(attn__mat_at(&b, r, d), held, n * size);
+            }
+    }
+}
+
+ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *from)
+{
+    const attn__stored s = attn__of_cache(cache);
+    static const attn__argument attn__from = {"from", ATTN__LENGTHS, 0, ATTN__SHAPE1(B)};
+    attn__check c;
+    attn__check_stored(&c, &s);
+    ATTN__LIST(&c, &attn__from, from);
+    attn__bind(&c, ATTN__L_B, s.batch);
+    attn__check_views(&c);
+    attn__require_tokens(&c, &s, NULL);
+    if (attn__is_sound(&c) && s.batch > 0)
+        attn__require_lengths(&c, from, s.batch, s.batch - 1, "from");
+    if (c.status == ATTN_OK)
+        attn__reorder(&s, from);
+    return attn__check_end(&c);
+}
+
+static int attn__is_awaited(const size_t *lens, const size_t *from, size_t B, size_t b) /* to be copied, then changed */
+{
+    size_t c;
+    for (c = 0; c < B; c++)
+        if (from[c] == b && from[b] != b && !(lens[c] & ATTN__DONE))
+            return 1;
+    return 0;
+}
+
+/* An item that is not awaited is overwritten at once, which may free the one that it was copied from. What then is left
+   are cycles, whose items are swapped. */
+static void attn__reorder(const attn__stored *s, const size_t *from)
+{
+    size_t b, c, next, B = s->batch, *lens = s->lens;
+    int swap;
+    for (swap = 0; swap < 2; swap++)
+        for (b = 0; b < B; b++)
+            for (c = b; !(lens[c] & ATTN__DONE) && (swap || !attn__is_awaited(lens, from, B, c)); c = next) {
+                next = from[c];
+                if (!swap || !(lens[next] & ATTN__DONE))
+                    attn__copy_item(s, c, next, lens[next] & ~ATTN__DONE, swap);
+                lens[c] |= ATTN__DONE;
+            }
+    for (b = 0; b < B; b++)
+        lens[b] &= ~ATTN__DONE;
+}
+
+ATTN_API attn_status attn_kv_cache_copy(attn_kv_cache *cache, size_t to, size_t from, size_t len)
+{
+    const attn__stored s = attn__of_cache(cache);
+    attn__check c;
+    int fit;
+    attn__check_stored(&c, &s);
+    attn__check_views(&c);
+    fit = attn__require_tokens(&c, &s, NULL) && from < s.batch;
+    attn__require(&c, to < s.batch, ATTN_ERR_VALUE, "to");
+    attn__require(&c, from < s.batch, ATTN_ERR_VALUE, "from");
+    if (fit)
+        attn__require_most(&c, len, s.lens[from], "len");
+    if (c.status == ATTN_OK)
+        attn__copy_item(&s, to, from, len, 0);
+    return attn__check_end(&c);
+}
+
+ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache, size_t b, int values, size_t token)
+{
+    const attn__stored s = attn__of_cache(cache);
+    const attn_tensor *rows = values ? s.v : s.k;
+    const float *scales = values ? s.source.v_scales : s.source.k_scales;
+    attn_mat to, in;
+    size_t h, d, at, item;
+    int fit;
+    static const attn__argument attn__out[] = {
+        {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(Hkv, D)},
+        {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(Hkv, Dv)}};
+    attn__check c;
+    attn__check_begin(&c, NULL);
+    c.wanted = s.fault;
+    ATTN__LIST(&c, attn__out + (values != 0), &out);
+    attn__list_stored(&c, &s, 1);
+    attn__check_views(&c);
+    fit = attn__require_tokens(&c, &s, NULL) && b < s.batch;
+    attn__require(&c, b < s.batch, ATTN_ERR_VALUE, "b");
+    attn__require(&c, !fit || (token < s.lens[b] && (!s.source.oldest || token >= s.source.oldest[b])), ATTN_ERR_VALUE,
+                  "token");
+    for (h = 0; h < rows->heads && c.status == ATTN_OK; h++) {
+        attn__find_rows(&s.source, b, token, 1, &item, &at);
+        to = attn_mat_rows(out, h, 1);
+        in = attn__head_rows(rows, item, h, at, 1, 0);
+        attn__copy(&to, &in);
+        for (d = 0; d < rows->dim && scales; d++)
+            attn__mat_set(&to, 0, d,
+                          attn__mat_get(&to, 0, d) *
+                              (double)scales[attn__scale_at(&s.source, rows->heads, item, h, at)]);
+    }
+    return attn__check_end(&c);
+}
+
+/* -- attention to what is stored -- */
+
+ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
+                                          const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__plan plan;
+    return attn__plan_run(&plan, attn__stored_ready(&plan, attn__of_cache(cache), &out, &q, opts, ctx));
+}
+
+/* Plans attention to what is stored. Lk is the largest of lens, if these may be read; of the columns of a mask or bias
+   for every token that there is room for, the first Lk count. */
+ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, attn__stored s, const attn_tensor *out,
+                                              const attn_tensor *q, const attn_opts *opts, const attn_ctx *ctx)
+{
+    static const attn__argument attn__arguments[] = {{"out", ATTN__OUT, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
+                                                     {"q", ATTN__IN, 0, ATTN__SHAPE4(B, H, Lq, D)}};
+    attn_opts *o = &plan->call.opts;
+    attn_tensor *const wide[] = {&o->mask, &o->bias, &o->weights, &o->scores};
+    attn__check c;
+    size_t b, i, longest = 0, bytes;
+    int known;
+    attn__check_begin(&c, ctx);
+    ATTN__LIST(&c, attn__arguments, out, q);
+    attn__list_stored(&c, &s, 1);
+    if (q->dtype == ATTN_F64)
+        attn__fault(&c, ATTN_ERR_DTYPE, 0, "q"); /* not out, which differs from that */
+    attn__check_some(&c);
+    if (s.batch != q->batch)
+        attn__blame(&c, ATTN_ERR_SHAPE, s.paged ? "pages.batch" : "cache.k", s.batch, " items, where ", q->batch,
+                    " fit");
+
+    /* what is attended: the tokens so far */
+    attn__plan_begin(plan, out, q, s.k, s.v, opts, ctx);
+    plan->source = s.source;
+    plan->call.k.batch = plan->call.v.batch = q->batch; /* pages aside, keys are those of the items */
+    o->kv_lens = NULL;                                  /* refused below */
+    o->sequences = 0;
+    known = attn__require_tokens(&c, &s, q); /* else there is a fault already, and Lk is not known */
+    for (b = 0; known && b < s.batch; b++)
+        longest = attn__max(longest, s.lens[b]);
+    plan->call.k.len = plan->call.v.len = longest;
+    attn__bind(&c, ATTN__L_Lk, longest);
+    for (i = 0; i < 4; i++) { /* weights and scores have no other Lk than that */
+        int counts = i < 2 && longest < wide[i]->dim && wide[i]->dim == s.room;
+        if (!known)
+            counts = wide[i]->data || attn__is_dry(&c); /* else it is at fault */
+        if (counts && !attn__tensor_absent(wide[i]) && !attn__tensor_bad(wide[i]))
+            wide[i]->dim = longest;
+    }
+    attn__list_options(&c, plan);
+    plan->call.has_options = 1;
+    o->kv_lens = known ? s.lens : NULL;
+    attn__check_views(&c);
+    attn__require_inputs(&c, &plan->call);
+    if (opts && opts->kv_lens)
+        attn__blame(&c, ATTN_ERR_VALUE, "opts.kv_lens", 0, "does not go with a cache", 0, "");
+    if (opts && attn__drops(opts))
+        attn__blame(&c, ATTN_ERR_VALUE, "opts.dropout", 0, "does not go with a cache", 0, "");
+    if (opts && opts->sequences > 0)
+        attn__blame(&c, ATTN_ERR_VALUE, "opts.sequences", 0, "does not go with a cache", 0, "");
+    attn__plan_resolve(plan, &c, 0);
+    if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE) && attn__sees_missing(plan))
+        attn__blame(&c, ATTN_ERR_VALUE, s.is[ATTN__TOKENS + !s.paged].name, 0, "a query sees a token that is not there",
+                    0, "");
+    bytes = plan->bytes;
+    if (attn__is_dry(&c) && c.status == ATTN_OK) { /* what it takes when there are as many keys as there may ever be */
+        plan->call.k.len = s.ring ? (size_t)PTRDIFF_MAX : s.room;
+        attn__require(&c, attn__plan_schedule(plan), ATTN_ERR_OVERFLOW, "q");
+        bytes = plan->bytes;
+        plan->call.k.len = longest;
+        attn__plan_schedule(plan);
+    }
+    return attn__plan_ready(plan, &c, bytes);
+}
+
+ATTN_API attn_status attn_kv_pages_attend(attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
+                                          const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__plan plan;
+    return attn__plan_run(&plan, attn__stored_ready(&plan, attn__of_pages(pages), &out, &q, opts, ctx));
+}
+
+/* ==== positions ====================================================================================================
+
+   Rotary embeddings, biases by distance, slopes and sinusoids: numbers that depend on where a token stands. All of it is
+   computed in double and rounded once. */
+
+#define ATTN__ROTATED 64 /* pairs of a row that are rotated together: their cosines and sines take 1 KiB */
+
+typedef struct attn__rope_job {
+    const attn_tensor *out, *in;
+    const attn_rope_opts *opts; /* resolved */
+    const attn__kernels *kern;  /* of double */
+    size_t first, pairs;        /* the pairs in hand */
+    double frequency[ATTN__ROTATED], cosine[ATTN__ROTATED], sine[ATTN__ROTATED];
+} attn__rope_job;
+
+static int attn__has_rows(const attn_rope_opts *o, size_t B, size_t L);
+static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn_rope_opts *opts);
+static void attn__rope_row(const attn__rope_job *job, size_t b, size_t h, size_t i);
+static attn_status attn__t5(const attn_mat *table, const attn_mat *by_distance, int back, int bidirectional,
+                            size_t max_distance, ptrdiff_t first_distance);
+static size_t attn__bucket_of(const attn_mat *table, ptrdiff_t first_distance, size_t col, int bidirectional,
+                              size_t max_distance);
+
+ATTN__NOINLINE int attn__is_positive(double x)
+{
+    return attn__is_finite(x) && x > 0;
+}
+
+ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts)
+{
+    static const attn__argument attn__arguments[] = {
+        {NULL, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, D)}, /* out */
+        {NULL, ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, D)},                              /* in */
+        {NULL, ATTN__MAT | ATTN__ANY_TYPE | ATTN__OPTIONAL, 0, ATTN__SHAPE2(B, L)},        /* opts.positions */
+        {NULL, ATTN__DOUBLES | ATTN__OPTIONAL, 0, ATTN__SHAPE1(M)},                        /* opts.frequencies */
+        {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(N, M)},                        /* opts.cos */
+        {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(N, M)}};                       /* opts.sin */
+    attn_rope_opts o = ATTN__ZERO;
+    attn_mat positions = ATTN__ZERO;
+    const void *each[] = {&out, &in, &positions, NULL, &o.cos, &o.sin};
+    size_t d;
+    int given, fine;
+    attn__check c;
+    if (opts)
+        o = *opts;
+    given = !attn__mat_absent(&o.cos) || !attn__mat_absent(&o.sin);
+    each[3] = o.frequencies = given ? NULL : o.frequencies;
+    o.dim = o.dim ? o.dim : in.dim;
+    o.base = attn__default(o.base, 10000);
+    o.scale = attn__default(o.scale, 1);
+    if (o.position_batch_stride == 0 && o.position_len_stride == 0) {
+        o.position_batch_stride = (ptrdiff_t)in.len;
+        o.position_len_stride = 1;
+    }
+    if (o.positions) {
+        const attn_dtype as_wide = sizeof *o.positions == 8 ? ATTN_F64 : ATTN_F32;
+        const attn_mat at = {(void *)(uintptr_t)o.positions, as_wide, in.batch, in.len, o.position_batch_stride,
+                             o.position_len_stride};
+        positions = at;
+    }
+    attn__check_begin(&c, NULL);
+    attn__bind(&c, ATTN__L_M, o.dim / 2);
+    attn__list(&c, attn__arguments, 4, NULL, each, 0);
+    attn__list(&c, attn__arguments + 4, 2, NULL, each + 4, !given);
+    attn__check_views(&c);
+    attn__require(&c, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE, NULL);
+    fine = o.dim % 2 == 0 && o.dim <= in.dim && attn__is_finite(o.scale) &&
+           (given || (attn__is_positive(o.base) && attn__is_finite(attn__divide(1, o.base))));
+    if (fine && attn__is_sound(&c) && attn__is_aligned(o.frequencies, sizeof *o.frequencies) &&
+        attn__is_aligned(o.positions, sizeof *o.positions)) {
+        for (d = 0; o.frequencies && d < o.dim / 2; d++)
+            fine &= attn__is_finite(o.frequencies[d]);
+        fine &= !given || attn__has_rows(&o, in.batch, in.len);
+    }
+    attn__require(&c, fine, ATTN_ERR_VALUE, NULL);
+    if (c.status == ATTN_OK && in.batch > 0 && in.heads > 0 && in.len > 0 && in.dim > 0)
+        attn__rope(&out, &in, &o);
+    return c.status;
+}
+
+static ptrdiff_t attn__position(const attn_rope_opts *o, size_t b, size_t i)
+{
+    ptrdiff_t position = (ptrdiff_t)i;
+    if (o->positions)
+        position = o->positions[(ptrdiff_t)b * o->position_batch_stride + (ptrdiff_t)i * o->position_len_stride];
+    return attn__plus(o->offset, position);
+}
+
+/* Have the tables a row for every position? Of those that tokens share, one is looked at; without positions, which then
+   ascend, the first and the last. */
+static int attn__has_rows(const attn_rope_opts *o, size_t B, size_t L)
+{
+    size_t b, i, every = o->positions && o->position_len_stride ? 1 : attn__max(L, 2) - 1;
+    ptrdiff_t position;
+    for (b = 0; b < (o->positions && o->position_batch_stride ? B : attn__min(B, 1)); b++)
+        for (i = 0; i < L; i += every) {
+            position = attn__position(o, b, i);
+            if (position < 0 || (size_t)position >= o->cos.rows)
+                return 0;
+        }
+    return 1;
+}
+
+ATTN__NOINLINE double attn__frequency(double base, size_t d, size_t dim) /* of pair d */
+{
+    return attn__pow(base, -2.0 * (double)d / (double)dim);
+}
+
+static void attn__rope_angles(attn__rope_job *job, ptrdiff_t position)
+{
+    const attn_rope_opts *o = job->opts;
+    size_t d;
+    for (d = 0; d < job->pairs; d++) {
+        int given = !attn__mat_absent(&o->cos);
+        double angle = given ? 0 : (double)position * job->frequency[d];
+        double cosine = given ? attn__mat_get(&o->cos, (size_t)position, job->first + d) : attn__cos(angle);
+        double sine = given ? attn__mat_get(&o->sin, (size_t)position, job->first + d) : attn__sin(angle);
+        job->cosine[d] = o->scale * cosine;
+        job->sine[d] = (o->transposed ? -o->scale : o->scale) * sine;
+    }
+}
+
+/* Cosines and sines are computed once for all heads, and for all items at once where their positions are the same. */
+static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn_rope_opts *opts)
+{
+    attn__rope_job job = {out, in, opts, attn__kernels_for(ATTN_ISA_BEST, ATTN_F64), 0, 0, {0}, {0}, {0}};
+    attn_mat to, from;
+    size_t b, h, i, d, dim = opts->dim;
+    ptrdiff_t position, last = 0;
+    for (; job.first < dim / 2; job.first += ATTN__ROTATED) {
+        job.pairs = attn__min(dim / 2 - job.first, ATTN__ROTATED);
+        for (d = 0; d < job.pairs && attn__mat_absent(&opts->cos); d++)
+            job.frequency[d] =
+                opts->frequencies ? opts->frequencies[job.first + d] : attn__frequency(opts->base, job.first + d, dim);
+        for (i = 0; i < in->len; i++)
+            for (b = 0; b < in->batch; b++) {
+                position = attn__position(opts, b, i);
+                if ((i == 0 && b == 0) || position != last)
+                    attn__rope_angles(&job, position);
+                last = position;
+                for (h = 0; h < in->heads; h++)
+                    attn__rope_row(&job, b, h, i);
+            }
+    }
+    for (b = 0; b < in->batch && dim < in->dim && out->data != in->data; b++)
+        for (h = 0; h < in->heads; h++) {
+            to = attn__head_rows(out, b, h, 0, out->len, dim);
+            from = attn__head_rows(in, b, h, 0, in->len, dim);
+            attn__copy(&to, &from);
+        }
+}
+
+/* The first and second elements of the pairs lie side by side (interleaved), in one row, or in two halves, two rows. */
+static void attn__rope_row(const attn__rope_job *job, size_t b, size_t h, size_t i)
+{
+    const attn_tensor *out = job->out, *in = job->in;
+    const ptrdiff_t half = (ptrdiff_t)(job->opts->dim / 2);
+    double x[2 * ATTN__ROTATED], held;
+    size_t rows = job->opts->interleaved ? 1 : 2, each = 2 / rows, n = each * job->pairs, at = each * job->first, d;
+    size_t y = rows == 1 ? 1 : ATTN__ROTATED; /* how far apart a pair lies in x */
+    job->kern->load(x, ATTN__ROTATED, attn__tensor_at(in, b, h, i, at), in->dtype, half * in->dim_stride,
+                    in->dim_stride, rows, n);
+    for (d = 0; d < job->pairs; d++) {
+        held = x[each * d];
+        x[each * d] = held * job->cosine[d] - x[each * d + y] * job->sine[d];
+        x[each * d + y] = held * job->sine[d] + x[each * d + y] * job->cosine[d];
+    }
+    job->kern->store(attn__tensor_at(out, b, h, i, at), out->dtype, half * out->dim_stride, out->dim_stride, x,
+                     ATTN__ROTATED, rows, n, 1.0);
+}
+
+/* Within 0 .. most and, if it is to be whole, rounded down or up. */
+ATTN__NOINLINE double attn__clamp_plane(double x, double most, int whole, int up)
+{
+    double below;
+    x = x < 0 ? 0 : x > most ? most : x;
+    below = (double)(ptrdiff_t)x;
+    return !whole ? x : up && below < x ? below + 1 : below;
+}
+
+/* The number of the pair, as a real one, that rotates so many times within original_len positions. */
+ATTN__NOINLINE double attn__plane_of(double rotations, double dim, double base, double original_len)
+{
+    return dim * attn__log(original_len / (rotations * 6.283185307179586)) / (2 * attn__log(base));
+}
+
+/* The frequency of pair d. Up to `low` pairs are left alone, from `high` on divided by the factor. They go by their
+   number, or by their rotations, the most of which are low then. */
+ATTN__NOINLINE double attn__scaled_frequency(const attn_rope_scaling *s, double base, size_t dim, size_t d, double low,
+                                             double high)
+{
+    double frequency = attn__frequency(base, d, dim), at = (double)d, share;
+    if (s->kind == ATTN_ROPE_LONGROPE)
+        return attn__divide(frequency, s->factors[d]);
+    if (s->kind == ATTN_ROPE_PROPORTIONAL && at + 1 > s->share * (double)dim / 2)
+        return 0;
+    if (s->kind == ATTN_ROPE_LLAMA3)
+        at = s->original_len * frequency / 6.283185307179586;
+    share = (at - low) / (high - low);
+    share = share < 0 ? 0 : share > 1 ? 1 : share;
+    return share > 0 ? frequency * (1 - share) + frequency / s->factor * share : frequency;
+}
+
+/* By what rotated vectors are multiplied. */
+static double attn__rope_scale(const attn_rope_scaling *s)
+{
+    double x = s->factor > 1 ? attn__log(s->factor) : 0;
+    if (s->kind == ATTN_ROPE_LONGROPE && x > 0)
+        return attn__sqrt(1 + x / attn__log(s->original_len));
+    if (s->kind != ATTN_ROPE_YARN)
+        return 1;
+    return s->mscale > 0 && s->mscale_all_dim > 0 ? (1 + 0.1 * s->mscale * x) / (1 + 0.1 * s->mscale_all_dim * x)
+                                                  : 1 + 0.1 * x;
+}
+
+ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base, const attn_rope_scaling *scaling,
+                                           double *scale)
+{
+    static const attn__argument attn__arguments[] = {
+        {NULL, ATTN__DOUBLES | ATTN__OUT | ATTN__IF_ANY, 0, ATTN__SHAPE1(M)},   /* freq */
+        {NULL, ATTN__DOUBLES | ATTN__OUT | ATTN__OPTIONAL, 0, ATTN__SHAPE1(1)}, /* scale */
+        {NULL, ATTN__BYTES | ATTN__OPTIONAL, 0, ATTN__SHAPE1(bytes)},           /* scaling */
+        {NULL, ATTN__DOUBLES | ATTN__IF_ANY, 0, ATTN__SHAPE1(M)}};              /* scaling.factors */
+    attn_rope_scaling s = ATTN__ZERO;
+    const void *each[] = {freq, scale, scaling, NULL};
+    double D = (double)dim, most = dim > 0 ? D - 1 : 0, low, high;
+    int yarn, ramp, longrope, fine;
+    size_t d;
+    attn__check c;
+    if (scaling)
+        s = *scaling;
+    yarn = s.kind == ATTN_ROPE_YARN;
+    ramp = yarn || s.kind == ATTN_ROPE_LLAMA3;
+    longrope = s.kind == ATTN_ROPE_LONGROPE;
+    base = attn__default(base, 10000);
+    s.beta_fast = attn__default(s.beta_fast, yarn ? 32 : 4);
+    s.beta_slow = attn__default(s.beta_slow, 1);
+    s.share = attn__default(s.share, 1);
+    s.factor = attn__default(s.factor, s.kind == ATTN_ROPE_PROPORTIONAL);
+    each[3] = s.factors;
+    attn__check_begin(&c, NULL);
+    attn__bind(&c, ATTN__L_M, dim / 2);
+    attn__bind(&c, ATTN__L_bytes, sizeof *scaling);
+    attn__list(&c, attn__arguments, longrope ? 4 : 3, NULL, each, 0);
+    attn__check_views(&c);
+    fine = dim % 2 == 0 && attn__is_positive(base) && (unsigned)s.kind <= ATTN_ROPE_PROPORTIONAL &&
+           (s.kind == ATTN_ROPE_PLAIN || attn__is_positive(s.factor)) &&
+           (s.kind != ATTN_ROPE_PROPORTIONAL || (attn__is_positive(s.share) && s.share <= 1));
+    if (ramp)
+        fine = fine && attn__is_positive(s.original_len) && attn__is_positive(s.beta_slow) &&
+               attn__is_positive(s.beta_fast) && (yarn ? s.beta_fast >= s.beta_slow : s.beta_fast > s.beta_slow);
+    if (yarn)
+        fine = fine && base > 1 && attn__is_finite(s.mscale) && s.mscale >= 0 && attn__is_finite(s.mscale_all_dim) &&
+               s.mscale_all_dim >= 0;
+    if (longrope && s.factor > 1)
+        fine = fine && attn__is_finite(s.original_len) && s.original_len > 1;
+    for (d = 0; longrope && d < dim / 2 && c.status == ATTN_OK; d++)
+        fine = fine && attn__is_positive(s.factors[d]);
+    attn__require(&c, fine, ATTN_ERR_VALUE, NULL);
+    if (c.status != ATTN_OK)
+        return c.status;
+    if (s.kind == ATTN_ROPE_NTK && dim > 2)
+        base *= attn__pow(s.factor, D / (D - 2));
+    low = s.kind == ATTN_ROPE_LINEAR || s.kind == ATTN_ROPE_PROPORTIONAL ? -1 : D; /* all pairs are above, or none */
+    high = low + 1;
+    if (yarn) {
+        low = attn__clamp_plane(attn__plane_of(s.beta_fast, D, base, s.original_len), most, !s.no_truncate, 0);
+        high = attn__clamp_plane(attn__plane_of(s.beta_slow, D, base, s.original_len), most, !s.no_truncate, 1);
+        high = high > low ? high : low + 0.001;
+    } else if (ramp) {
+        low = s.beta_fast;
+        high = s.beta_slow;
+    }
+    for (d = 0; d < dim / 2; d++)
+        attn__require(&c, attn__is_finite(attn__scaled_frequency(&s, base, dim, d, low, high)), ATTN_ERR_VALUE, NULL);
+    for (d = 0; d < dim / 2 && c.status == ATTN_OK; d++)
+        freq[d] = attn__scaled_frequency(&s, base, dim, d, low, high);
+    if (scale && c.status == ATTN_OK)
+        *scale = attn__rope_scale(&s);
+    return c.status;
+}
+
+ATTN_API attn_tensor attn_relative(attn_mat by_distance, size_t Lq, size_t Lk)
+{
+    attn_tensor t = {
+        by_distance.data,      by_distance.dtype, 1, by_distance.rows, Lq, Lk, 0, by_distance.row_stride, 0,
+        by_distance.col_stride};
+    attn_tensor absent = ATTN__ZERO;
+    if (attn__mat_absent(&by_distance))
+        return absent;
+    if (!attn__mat_fits(&by_distance) || Lq > (size_t)PTRDIFF_MAX || Lk > (size_t)PTRDIFF_MAX ||
+        by_distance.cols != attn__max(Lq + Lk, 1) - 1)
+        return attn__bad_tensor;
+    if (Lq > 0 && Lk > 0 && by_distance.rows > 0)
+        t.data = attn__mat_at(&by_distance, 0, Lq - 1);
+    if (by_distance.cols > 1)
+        t.len_stride = -by_distance.col_stride;
+    return t;
+}
+
+ATTN_API attn_status attn_t5_bias(attn_mat by_distance, attn_mat table, int bidirectional, size_t max_distance,
+                                  ptrdiff_t first_distance)
+{
+    return attn__t5(&table, &by_distance, 0, bidirectional, max_distance, first_distance);
+}
+
+/* by_distance, of a bias, from the table; or back: of gradients, the table from by_distance. The columns of a bucket
+   follow one another. */
+static attn_status attn__t5(const attn_mat *table, const attn_mat *by_distance, int back, int bidirectional,
+                            size_t max_distance, ptrdiff_t first_distance)
+{
+    static const attn__argument attn__arguments[] = {
+        {NULL, ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(M, N)},
+        {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(L, K)}};
+    size_t most = max_distance ? max_distance : 128, exact = table->rows / (bidirectional ? 4 : 2);
+    size_t first, end, col, h, bucket;
+    attn__check c;
+    ATTN__CHECK(&c, NULL, attn__arguments, back ? table : by_distance, back ? by_distance : table);
+    attn__require(&c, by_distance->rows == table->cols, ATTN_ERR_SHAPE, NULL);
+    attn__require(&c, exact > 0, ATTN_ERR_SHAPE, NULL);
+    attn__require(&c, most > exact, ATTN_ERR_VALUE, NULL);
+    if (c.status != ATTN_OK || table->cols == 0)
+        return c.status;
+    for (bucket = 0; back && bucket < table->rows; bucket++)
+        for (h = 0; h < table->cols; h++)
+            attn__mat_set(table, bucket, h, 0);
+    for (first = 0; first < by_distance->cols; first = end) {
+        bucket = attn__bucket_of(table, first_distance, first, bidirectional, most);
+        for (end = first + 1; end < by_distance->cols; end++)
+            if (attn__bucket_of(table, first_distance, end, bidirectional, most) != bucket)
+                break;
+        for (h = 0; h < table->cols; h++) {
+            double value = attn__mat_get(table, bucket, h);
+            for (col = first; !back && col < end; col++)
+                attn__mat_set(by_distance, h, col, value);
+            for (col = first; back && col < end; col++)
+                value += attn__mat_get(by_distance, h, col);
+            if (back)
+                attn__mat_set(table, bucket, h, value);
+        }
+    }
+    return c.status;
+}
+
+/* The bucket of column `col` by distance = key - query. Of the `count` in one direction, half hold one distance each,
+   the others go by its logarithm. */
+static size_t attn__bucket_of(const attn_mat *table, ptrdiff_t first_distance, size_t col, int bidirectional,
+                              size_t max_distance)
+{
+    ptrdiff_t distance = attn__plus(first_distance, (ptrdiff_t)col);
+    size_t count = bidirectional ? table->rows / 2 : table->rows, exact = count / 2, first = 0, apart;
+    double steps;
+    if (bidirectional && distance > 0)
+        first = count;
+    else if (distance > 0)
+        distance = 0;
+    apart = attn__magnitude(distance);
+    if (apart < exact)
+        return first + apart;
+    steps = attn__log((double)apart / (double)exact) / attn__log((double)max_distance / (double)exact) *
+            (double)(count - exact);
+    steps += steps * 1e-12; /* where apart is an exact step */
+    return first + (steps < (double)(count - exact - 1) ? exact + (size_t)steps : count - 1);
+}
+
+#ifndef ATTN_NO_TRAINING
+ATTN_API attn_status attn_t5_bias_backward(attn_mat dtable, attn_mat dby_distance, int bidirectional,
+                                           size_t max_distance, ptrdiff_t first_distance)
+{
+    return attn__t5(&dtable, &dby_distance, 1, bidirectional, max_distance, first_distance);
+}
+#endif
+
+ATTN_API attn_status attn_alibi_slopes(float *slopes, size_t H)
+{
+    static const attn__argument attn__slopes = {NULL, ATTN__FLOATS | ATTN__OUT | ATTN__IF_ANY, 0, ATTN__SHAPE1(H)};
+    size_t h, power = 1;
+    attn__check c;
+    attn__check_begin(&c, NULL);
+    attn__bind(&c, ATTN__L_H, H);
+    ATTN__LIST(&c, &attn__slopes, slopes);
+    attn__check_views(&c);
+    while (power <= H / 2)
+        power *= 2;
+    for (h = 0; h < H && c.status == ATTN_OK; h++) { /* the nth of power, or the 1st, 3rd, .. of 2 power */
+        double n = h < power ? (double)(h + 1) : (double)(h - power) + 0.5;
+        slopes[h] = (float)attn__pow(2.0, -8.0 * n / (double)power);
+    }
+    return c.status;
+}
+
+ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
+{
+    static const attn__argument attn__out = {NULL, ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(L, D)};
+    size_t row, col;
+    attn__check c;
+    ATTN__CHECK(&c, NULL, &attn__out, &out);
+    for (col = 0; col < out.cols && out.rows > 0 && c.status == ATTN_OK; col++) {
+        double frequency = attn__frequency(10000.0, col / 2, out.cols);
+        for (row = 0; row < out.rows; row++) {
+            double angle = ((double)first + (double)row) * frequency;
+            attn__mat_set(&out, row, col, col % 2 ? attn__cos(angle) : attn__sin(angle));
+        }
+    }
+    return c.status;
+}
+
+/* ==== multi-head layer =============================================================================================
+   Q = q wq + bq, K and V become packed rows in scratch, where the engine reads them as heads; what it returns goes
+   through wo. A bias is one more term of each sum. */
+
+typedef struct attn__projection_back { /* what a projection has on the way back, else NULL */
+    attn_tensor *heads;                /* the gradient of its heads, of the last one the heads themselves; */
+    const attn_tensor *x; /* the gradients that are wanted, else absent: of x, where NULL says that it is the last; */
+    const attn_mat *w;    /* of the weights, x^T heads, of the last the transpose of that; */
+    float *b;             /* of the bias */
+} attn__projection_back;
+
+typedef struct attn__projection { /* one of the four, between rows of the caller and rows of heads in scratch */
+    const attn_tensor *x;         /* q, k, v; of the last, whose way is the other one, out, or dout */
+    attn_tensor *heads;
+    const attn_mat *w;
+    const float *bias;
+    const size_t *lens; /* valid rows of each item; of texts, behind their starts, the end of the last; NULL = all */
+
+    attn__projection_back d;
+} attn__projection;
+
+typedef struct attn__mha {
+    attn__plan plan; /* of the projections: its tensors lie in scratch */
+    attn_mha_weights w;
+    attn__projection p[4]; /* of q, k, v, out */
+    attn_tensor mean;      /* the mean of the weights, where that is wanted: all of them lie in scratch then */
+    attn_ctx ctx;          /* of the products */
+} attn__mha;
+
+/* The arguments of a call that is a job, as the caller gave them; what a call does not have is NULL. */
+typedef struct attn__given {
+    const attn_tensor *out, *q, *k, *v; /* the way back through a layer has its dout as out, for it is of that shape */
+    const attn_opts *opts;
+    const attn_ctx *ctx;
+    const attn_mha_weights *weights;
+    const void *grads; /* attn_grads or attn_mha_grads */
+    const attn_tensor *dout, *lse;
+} attn__given;
+
+/* A call whose plan is large. It is planned on the stack and, if it is to run, once more in the memory that its arrays
+   get, from where it runs; so the plan does not take stack from what runs. Every plan is a struct of its own that
+   begins with an attn__plan. */
+typedef struct attn__job {
+    size_t size;                                                              /* of the struct; */
+    void (*plan)(attn__plan *plan, attn__check *c, const attn__given *given); /* checks and resolves all arguments; */
+    size_t (*carve)(attn__plan *plan, char *base); /* lays out the arrays, and returns their bytes, or SIZE_MAX, for */
+    const char *overflows;                         /* which this argument is blamed; */
+    void (*say)(attn__message *t, const attn__plan *plan); /* explains the plan; */
+    void (*execute)(attn__plan *plan);
+} attn__job;
+
+#define ATTN__JOB_STACK 4096 /* bytes that are enough for every plan and its alignment */
+
+static void attn__mha_plan(attn__plan *plan, attn__check *c, const attn__given *given);
+static size_t attn__carve_mha(attn__plan *plan, char *base);
+static void attn__mha_run(attn__plan *plan);
+static attn_status attn__do_job(const attn__job *job, const attn__given *given);
+static void attn__mha_begin(attn__mha *mha, const attn__given *given);
+ATTN__NOINLINE void attn__mha_list(attn__check *c, const attn__mha *mha, const attn__given *given, int back);
+static void attn__set_projections(attn__mha *mha, const attn__given *given);
+static size_t attn__carve_rest(attn__mha *mha, attn__arena *arena, size_t bytes);
+static size_t attn__projections_bytes(const attn__mha *mha);
+static void attn__mha_attend(attn__mha *mha);
+static void attn__project(const attn__mha *mha, const attn_tensor *to, const attn_tensor *from, const attn_mat *w,
+                          const float *bias, const size_t *lens, int add);
+ATTN__NOINLINE attn_status attn__job_ready(attn__plan **ready, void **own, const attn__job *job,
+                                           const attn__given *given);
+
+ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                              const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
+{
+    static const attn__job attn__layer = {sizeof(attn__mha), attn__mha_plan, attn__carve_mha, "q",
+                                          attn__say_plan,    attn__mha_run};
+    const attn__given given = {&out, &q, &k, &v, opts, ctx, weights, NULL, NULL, NULL};
+    return attn__do_job(&attn__layer, &given);
+}
+
+/* [B][L][H][D] without data. Products that overflow are found when it is carved. */
+ATTN__NOINLINE attn_tensor attn__packed(attn_dtype dtype, size_t B, size_t L, size_t H, size_t D)
+{
+    attn_tensor t = {NULL, dtype, B, H, L, D, (ptrdiff_t)(L * H * D), (ptrdiff_t)D, (ptrdiff_t)(H * D), 1};
+    return t;
+}
+
+static void attn__mha_plan(attn__plan *plan, attn__check *c, const attn__given *given)
+{
+    attn__mha *mha = (attn__mha *)plan;
+    attn_tensor *weights = &plan->call.opts.weights;
+    const attn_tensor *q = given->q;
+    attn__mha_begin(mha, given);
+    attn__check_begin(c, given->ctx);
+    if (mha->w.heads > 1 && attn__is_shape(weights, q->batch, 1, q->len, given->k->len)) {
+        mha->mean = *weights;
+        attn__copy_struct(weights, NULL, sizeof *weights);
+    }
+    attn__mha_list(c, mha, given, 0);
+    if (!attn__tensor_absent(&mha->mean))
+        *weights = attn__packed(attn__real(q->dtype), q->batch, q->len, mha->w.heads, given->k->len);
+    attn__plan_resolve(plan, c, 0);
+}
+
+/* Begins the plan of a layer, or of the way back through it: its weights, the heads between projections and engine, and
+   the projections, without what these have on the way back. */
+static void attn__mha_begin(attn__mha *mha, const attn__given *given)
+{
+    attn_mha_weights *w = &mha->w;
+    const attn_tensor *q = given->q, *k = given->k;
+    attn_dtype real = attn__real(q->dtype);
+    attn_tensor heads[4]; /* out, q, k, v */
+    size_t D, Dv;
+    attn__copy_struct(w, given->weights, sizeof *w);
+    attn__copy_struct(&mha->mean, NULL, sizeof mha->mean);
+    w->kv_heads = w->kv_heads ? w->kv_heads : w->heads;
+    D = w->heads ? w->wq.cols / w->heads : 0;
+    Dv = w->kv_heads ? w->wv.cols / w->kv_heads : 0;
+    heads[0] = attn__packed(real, q->batch, q->len, w->heads, Dv);
+    heads[1] = attn__packed(real, q->batch, q->len, w->heads, D);
+    heads[2] = attn__packed(real, q->batch, k->len, w->kv_heads, D);
+    heads[3] = attn__packed(real, q->batch, k->len, w->kv_heads, Dv);
+    attn__plan_begin(&mha->plan, &heads[0], &heads[1], &heads[2], &heads[3], given->opts, given->ctx);
+    attn__set_projections(mha, given);
+}
+
+/* The valid rows of each item of a projection. No starts, and too many, are refused later. */
+static const size_t *attn__rows_of(const attn_opts *o, const size_t *lens, const size_t *starts)
+{
+    if (o->sequences == 0)
+        return lens;
+    return starts && o->sequences <= (size_t)PTRDIFF_MAX / sizeof *starts ? starts + o->sequences : NULL;
+}
+
+static void attn__set_projections(attn__mha *mha, const attn__given *given)
+{
+    attn__call *call = &mha->plan.call;
+    const attn_mha_weights *w = &mha->w;
+    const size_t *q_lens = attn__rows_of(&call->opts, call->opts.q_lens, call->opts.q_starts);
+    const size_t *kv_lens = attn__rows_of(&call->opts, call->opts.kv_lens, call->opts.kv_starts);
+    const attn__projection p[] = {{given->q, &call->q, &w->wq, w->bq, q_lens, {NULL, NULL, NULL, NULL}},
+                                  {given->k, &call->k, &w->wk, w->bk, kv_lens, {NULL, NULL, NULL, NULL}},
+                                  {given->v, &call->v, &w->wv, w->bv, kv_lens, {NULL, NULL, NULL, NULL}},
+                                  {given->out, &call->out, &w->wo, w->bo, q_lens, {NULL, NULL, NULL, NULL}}};
+    ATTN__MEMCPY(mha->p, p, sizeof p);
+}
+
+static void attn__require_columns(attn__check *c, size_t n, size_t heads, size_t dims, const char *name)
+{
+    if (heads > 0 && (n % heads != 0 || n / heads != dims))
+        attn__blame(c, ATTN_ERR_SHAPE, name, n, " in all heads, where ", heads * dims, " fit");
+}
+
+/* Lists the arguments of a layer; or those of the way back, of which the first is dout. */
+ATTN__NOINLINE void attn__mha_list(attn__check *c, const attn__mha *mha, const attn__given *given, int back)
+{
+    static const attn__argument attn__arguments[] = {
+        {"out", ATTN__OUT, 0, ATTN__SHAPE4(B, 1, Lq, E)}, {"dout", ATTN__LATE, 0, ATTN__SHAPE4(B, 1, Lq, E)},
+        {"q", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lq, Eq)},   {"k", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lk, Ek)},
+        {"v", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lk, Ev)},   {"weights", ATTN__BYTES, 0, {0, 0, 0, 0}}};
+    static const attn__argument attn__members[] = {
+        ATTN__MEMBER(weights, mha_weights, wq, ATTN__MAT, ATTN__SHAPE2(Eq, HD)), /* H D, */
+        ATTN__MEMBER(weights, mha_weights, wk, ATTN__MAT, ATTN__SHAPE2(Ek, KD)), /* Hkv D, */
+        ATTN__MEMBER(weights, mha_weights, wv, ATTN__MAT, ATTN__SHAPE2(Ev, KV)), /* Hkv Dv, */
+        ATTN__MEMBER(weights, mha_weights, wo, ATTN__MAT, ATTN__SHAPE2(HV, E)),  /* H Dv */
+        ATTN__MEMBER(weights, mha_weights, bq, ATTN__FLOATS | ATTN__OPTIONAL, ATTN__SHAPE1(HD)),
+        ATTN__MEMBER(weights, mha_weights, bk, ATTN__FLOATS | ATTN__OPTIONAL, ATTN__SHAPE1(KD)),
+        ATTN__MEMBER(weights, mha_weights, bv, ATTN__FLOATS | ATTN__OPTIONAL, ATTN__SHAPE1(KV)),
+        ATTN__MEMBER(weights, mha_weights, bo, ATTN__FLOATS | ATTN__OPTIONAL, ATTN__SHAPE1(E))};
+    static const attn__argument attn__mean = {"opts.weights", ATTN__OUT | ATTN__ANY_FLOAT, 0,
+                                              ATTN__SHAPE4(B, 1, Lq, Lk)};
+    const attn_mha_weights *w = &mha->w;
+    const void *const each[] = {given->out, given->q, given->k, given->v, given->weights}, *mean = &mha->mean;
+    size_t D = mha->plan.call.q.dim, Dv = mha->plan.call.v.dim;
+    attn__bind(c, ATTN__L_H, w->heads);
+    attn__list(c, attn__arguments + back, 1, NULL, each, 0);
+    attn__list(c, attn__arguments + 2, 4, NULL, each + 1, 0);
+    attn__list(c, attn__members, 8, w, NULL, 0);
+    attn__list_options(c, &mha->plan);
+    if (!attn__tensor_absent(&mha->mean))
+        attn__list(c, &attn__mean, 1, NULL, &mean, 0);
+    attn__check_views(c);
+    attn__require(c, w->heads > 0, ATTN_ERR_SHAPE, "weights.heads");
+    if (w->heads > 0 && w->heads % w->kv_heads != 0)
+        attn__blame(c, ATTN_ERR_SHAPE, "weights.kv_heads", w->kv_heads, " heads, where ", w->heads,
+                    " or a divisor of it fits");
+    attn__require_columns(c, w->wq.cols, w->heads, D, "weights.wq");
+    attn__require_columns(c, w->wk.cols, w->kv_heads, D, "weights.wk");
+    attn__require_columns(c, w->wv.cols, w->kv_heads, Dv, "weights.wv");
+    attn__require_columns(c, w->wo.rows, w->heads, Dv, "weights.wo");
+    attn__require(c, D > 0, ATTN_ERR_SHAPE, "weights.wq");
+    if (mha->plan.call.opts.sequences > 0 && given->q->batch != 1)
+        attn__blame(c, ATTN_ERR_SHAPE, "q", given->q->batch, " items, where ", 1, " has all texts");
+}
+
+static void attn__carve_tensor(attn__arena *arena, attn_tensor *t)
+{
+    size_t rows, row;
+    t->data = NULL;
+    if (attn__mul_size(&rows, t->batch, t->len) && attn__mul_size(&row, t->heads, t->dim) &&
+        attn__mul_size(&row, row, attn__size(t->dtype)))
+        t->data = attn__carve(arena, rows, row);
+    else
+        arena->used = SIZE_MAX;
+}
+
+/* Carves the scratch of a layer. Returns its bytes; SIZE_MAX on overflow. */
+static size_t attn__carve_mha(attn__plan *plan, char *base)
+{
+    attn__mha *mha = (attn__mha *)plan;
+    attn__arena arena = {base, 0};
+    int i;
+    for (i = 0; i < 4; i++)
+        attn__carve_tensor(&arena, mha->p[i].heads);
+    if (!attn__tensor_absent(&mha->mean))
+        attn__carve_tensor(&arena, &plan->call.opts.weights);
+    return attn__carve_rest(mha, &arena, plan->bytes);
+}
+
+/* Carves what products and engine, which takes so many bytes, use one after another, as the last of the scratch.
+   Returns the bytes of it all; SIZE_MAX on overflow. */
+static size_t attn__carve_rest(attn__mha *mha, attn__arena *arena, size_t bytes)
+{
+    if (arena->used == SIZE_MAX)
+        return SIZE_MAX;
+    mha->ctx = mha->plan.call.ctx;
+    bytes = attn__max(bytes, attn__projections_bytes(mha));
+    bytes = attn__max(bytes, attn__ctx_workers(&mha->ctx, SIZE_MAX) * ATTN__STACK); /* no product needs the stack */
+    mha->ctx.scratch = mha->plan.scratch = (char *)attn__carve(arena, bytes, 1);
+    mha->ctx.scratch_size = bytes;
+    attn__carve(arena, 1, ATTN__ALIGN); /* to align what the caller gives */
+    return arena->used;
+}
+
+/* Scratch that a product has use for, of so many rows and b; with less it only takes longer. */
+static size_t attn__product_bytes(const attn__plan *plan, size_t rows, const attn_mat *b)
+{
+    attn_dtype real = plan->call.kern->real;
+    attn_mat a = attn_mat_of(NULL, real, rows, b->rows), out = attn_mat_of(NULL, real, rows, b->cols);
+    attn__gemm g;
+    size_t bytes = 0;
+    int few;
+    if (out.rows == 0 || out.cols == 0 || !attn__mat_fits(&a) || !attn__mat_fits(&out))
+        return 0;
+    for (few = 0; few < 2; few++) {
+        attn__gemm_plan(&g, &out, &a, b, NULL, 1.0, few, &plan->call.ctx);
+        bytes = attn__max(bytes, g.worker_bytes * g.workers);
+    }
+    return bytes;
+}
+
+/* The same of what a layer multiplies: its rows by weights; on the way back also heads by the weights transposed, and the
+   rows transposed by heads. */
+static size_t attn__projections_bytes(const attn__mha *mha)
+{
+    const attn__plan *plan = &mha->plan;
+    const attn__projection *p = mha->p;
+    size_t bytes = 0, tokens;
+    attn_mat wt, heads;
+    for (; p < mha->p + 4; p++) {
+        bytes = attn__max(bytes, attn__product_bytes(plan, p->heads->batch * p->heads->len, p->w));
+        if (!p->d.heads)
+            continue;
+        tokens = p->d.heads->batch * p->d.heads->len; /* 0 if absent */
+        wt = attn_mat_t(*p->w);
+        heads = attn_mat_of(NULL, plan->call.kern->real, tokens, p->d.heads->heads * p->d.heads->dim);
+        bytes = attn__max(bytes, attn__product_bytes(plan, tokens, &wt));
+        bytes = attn__max(bytes, attn__product_bytes(plan, p->x->dim, &heads));
+    }
+    return bytes;
+}
+
+/* mean = weights averaged over the heads, which lie beside each other: for each query a product of 1 x H and H x Lk. */
+static void attn__mean_weights(const attn__mha *mha)
+{
+    const attn_tensor *mean = &mha->mean, *weights = &mha->plan.call.opts.weights;
+    attn_mat ones = attn__ones(weights->dtype, 1, weights->heads), all, row;
+    size_t b, i;
+    for (b = 0; b < mean->batch && mean->dim > 0; b++)
+        for (i = 0; i < mean->len; i++) {
+            all = attn_mat_of(attn__tensor_at(weights, b, 0, i, 0), weights->dtype, weights->heads, weights->dim);
+            row = attn__head_rows(mean, b, 0, i, 1, 0);
+            attn__product(&row, &ones, &all, NULL, 1 / (double)weights->heads, 0, 0, &mha->ctx);
+        }
+}
+
+static void attn__mha_run(attn__plan *plan)
+{
+    attn__mha *mha = (attn__mha *)plan;
+    const attn__projection *last = &mha->p[3];
+    attn__mha_attend(mha);
+    attn__mean_weights(mha);
+    attn__project(mha, last->x, last->heads, last->w, last->bias, last->lens, 0);
+}
+
+static void attn__mha_attend(attn__mha *mha) /* as far as the heads' out */
+{
+    const attn__projection *p = mha->p;
+    for (; p < mha->p + 3; p++)
+        attn__project(mha, p->heads, p->x, p->w, p->bias, p->lens, 0);
+    attn__plan_execute(&mha->plan);
+}
+
+static attn_tensor attn__join_heads(const attn_tensor *packed) /* as B x 1 x L x H D */
+{
+    attn_tensor t = *packed;
+    t.dim *= t.heads;
+    t.heads = 1;
+    return t;
+}
+
+/* Rows of all items in one, where strides allow. */
+static attn_tensor attn__join_items(attn_tensor t)
+{
+    if (t.len == 1)
+        t.len_stride = t.batch_stride;
+    else if (t.batch != 1 && (size_t)t.batch_stride != (size_t)t.len_stride * t.len)
+        return t;
+    t.len *= t.batch;
+    t.batch = 1;
+    return t;
+}
+
+/* to = from w + bias: the first lens[b] (or all) rows of each item, or those of its texts; the others become zeros. Or,
+   without bias, from w is added. What rows an item, or text, has by itself decides if they are few. */
+static void attn__project(const attn__mha *mha, const attn_tensor *to, const attn_tensor *from, const attn_mat *w,
+                          const float *bias, const size_t *lens, int add)
+{
+    attn_tensor out = attn__join_heads(to), in = attn__join_heads(from);
+    attn_tensor all_out = attn__join_items(out), all_in = attn__join_items(in);
+    const attn_ctx *ctx = &mha->ctx;
+    const size_t texts = mha->plan.call.opts.sequences, *starts = lens ? lens - texts : NULL;
+    attn_mat rows, x;
+    size_t b, n, r, t, end, full = 0, each = out.len;
+    int few;
+    if (out.len == 0 || out.dim == 0)
+        return;
+    while (full < out.batch && (!lens || lens[full] == out.len))
+        full++;
+    if (full == out.batch && texts == 0 && all_out.batch == 1 && all_in.batch == 1) {
+        out = all_out;
+        in = all_in;
+        lens = NULL;
+    }
+    for (b = 0; b < out.batch; b++) {
+        n = lens ? lens[b] : out.len;
+        for (r = t = 0; r < n; r = end) {
+            x = attn__head_rows(&in, b, 0, r, n - r, 0);
+            few = attn__are_few(&x, w, texts > 0 ? starts[t + 1] - starts[t] : lens ? n : each, ctx);
+            end = texts > 0 ? starts[++t] : n;
+            while (t < texts && attn__are_few(&x, w, starts[t + 1] - starts[t], ctx) == few) /* all that are alike */
+                end = starts[++t];
+            rows = attn__head_rows(&out, b, 0, r, end - r, 0);
+            x.rows = rows.rows;
+            attn__product(&rows, &x, w, bias, 1.0, add, few, ctx);
+        }
+        for (; r < out.len && !add; r++)
+            attn__fill_part(&out, b, 0, r, 0, out.dim, 0.0);
+    }
+}
+
+/* Plans a job and runs it, unless there is a fault, or it is a dry run. */
+static attn_status attn__do_job(const attn__job *job, const attn__given *given)
+{
+    attn__plan *ready;
+    void *own;
+    attn_status status = attn__job_ready(&ready, &own, job, given);
+    if (ready)
+        job->execute(ready);
+    attn__release(own);
+    return status;
+}
+
+/* Plans a job and, if it is to run, once more in memory of its own, which becomes *ready, else NULL: see attn__job.
+   What is to be released in the end becomes *own. */
+ATTN__NOINLINE attn_status attn__job_ready(attn__plan **ready, void **own, const attn__job *job,
+                                           const attn__given *given)
+{
+    const size_t self = attn__whole(job->size, ATTN__ALIGN);
+    size_t bytes = 0;
+    char stack[ATTN__JOB_STACK];
+    attn__plan *plan = (attn__plan *)(void *)attn__align(stack);
+    attn__message t;
+    attn__check c;
+    job->plan(plan, &c, given);
+    if (attn__is_sound(&c) && plan->call.kern)
+        bytes = job->carve(plan, NULL);
+    attn__require(&c, bytes != SIZE_MAX, ATTN_ERR_OVERFLOW, job->overflows);
+    *ready = (attn__plan *)(void *)attn__borrow(&c, given->ctx, self + bytes, own);
+    if (*ready) {
+        job->plan(*ready, &c, given);
+        job->carve(*ready, (char *)*ready + self);
+    } else if (attn__is_dry(&c) && attn__tell(&t, &c, plan->call.kern, self + bytes)) {
+        job->say(&t, plan);
+    }
+    return attn__check_end(&c);
+}
+
+#ifndef ATTN_NO_TRAINING
+
+/* ==== training =====================================================================================================
+
+   How a loss changes with q, k and v, given how it changes with out (dout). P is computed once more from the scores and
+   the log-sum-exp that the forward call left, tile by tile:
+
+       S  = scale K Q^T, softcap, bias, ...      as in attention, by its functions
+       P  = exp(S - lse)                         0 where a key is hidden
+       dP = V dO^T                               with dropout, that and P times z = 0 or 1 / (1 - p), but not in dS
+       dS = P (dP - delta)                       delta = dout . out - dlse, of each row
+       dv = dv + P dO      dk = dk + scale dS Q      dq = dq + scale dS^T K
+                                                      Dao 2022, arXiv 2205.14135; Dao 2023, arXiv 2307.08691
+
+   Options turn dS, which belongs to the scores that softmax saw, into what belongs to those before them, in reverse
+   order: score_mod_grad; then it is the gradient of biases; the slope of softcap; scale.
+
+   Calls:
+
+       attn_sdpa_backward
+         attn__job_ready                plans the call, finds its memory, and plans it once more there:
+           attn__backward_plan            checks and resolves the arguments
+           attn__backward_schedule        cuts the work, measures scratch
+         attn__backward_execute         runs one phase after another, each with all workers:
+           attn__clear_head               outputs that are sums begin with 0
+           attn__backward_unit            a key/value head of a batch item: all its cells
+           attn__backward_cell            query blocks against a chunk of keys, of which K, V, dk and dv stay in cache
+             attn__sees_chunk               which of its keys a query block may see
+             attn__meet_chunk               once it sees some: K, V, dk, dv of the chunk; Q, dO, delta, dq of the block
+             attn__backward_tile            one tile of keys: the lines above
+           attn__finish_head              sums are rounded to 16 bits, or added up over heads, rows, items
+           attn__sum_sink                 the gradient of a sink
+           attn__sum_place                the gradient of a bias that heads or items share, by cells too
+
+   Order of sums. A cell may be computed once the one above it (the query blocks before, the same chunk) and the one to
+   its left (the chunk before) are there; nothing else about the order matters to the bits. Where there are at least as
+   many units as workers, each worker has units of its own. The units that are left over, or all, are cut into cells, of
+   which workers take any that is ready. Sums by distance obey the same rule: of two tiles that share a distance one
+   always comes before the other, and cells that are computed at one time share none. */
+
+struct attn__backward_worker;
+
+/* A gradient, mostly summed tile by tile. */
+typedef struct attn__sum {
+    attn_tensor at; /* where: in the caller's tensor, or in scratch; absent: not wanted */
+    const attn_tensor
+        *out; /* NULL, or what those in scratch are rounded to, or added up to where its dimensions are 1 */
+    size_t cleared, finished; /* heads: of at that begin with 0, of out */
+} attn__sum;
+
+enum attn__sum_of { ATTN__DQ, ATTN__DK, ATTN__DV, ATTN__DBIAS, ATTN__DDISTANCES, ATTN__DSLOPES, ATTN__SUMS };
+
+typedef struct attn__backward {
+    attn__plan *plan; /* the tensors and options, and what attention needs to know about tiles */
+    attn_grads grads;
+    attn_tensor dout, lse;
+    attn__sum sums[ATTN__SUMS];
+    attn_tensor distances, slopes;    /* the outputs of two of them */
+    size_t places;                    /* of tiles in a bias that heads or items share, but no rows or keys; else 0 */
+    int summing_places;               /* the phase in hand is that of these: see attn__sum_place */
+    int modified;                     /* dS goes through score_mod_grad, or is needed before scale */
+    size_t group, block_rows;         /* query heads of a key/value head; rows of a query block, whole vectors */
+    size_t chunk_keys, chunks;        /* keys of a chunk, whole tiles; chunks of a head */
+    size_t head_blocks, unit_blocks;  /* query blocks of a query head; of all of a group */
+    size_t items, units, whole_units; /* batch items of a unit; units; those that one worker does alone */
+    size_t cell_blocks, cell_rows;    /* the others: query blocks of a cell; rows of cells, one below the other */
+    size_t rows, *cells;              /* rows of cells, of all such units; of each row: twice those done, 1 more */
+                                      /* if one is being computed */
+    char *ones;                       /* factors for gemm: what was there stays */
+    size_t workers, worker_bytes, bytes;
+    void (*phase)(struct attn__backward_worker *worker, size_t index); /* the one in hand: what an item of it is; */
+    size_t item, idle; /* of cells, the batch item, and workers that found no cell ready */
+} attn__backward;
+
+typedef struct attn__backward_worker {
+    attn__backward *backward;
+    const attn__call *call;    /* that of backward, */
+    const attn__kernels *kern; /* and its kernels */
+    attn__shared shared;
+    attn__block block;        /* block.queries: Q, D x lanes */
+    char *dout;               /* dO of the block, Dv x lanes */
+    char *q_rows, *dout_rows; /* the same as panels of gemm, a row for each query */
+    char *lse, *delta;        /* of each row; lse as softmax has the maximum, without call.softmax_scale */
+    char *dscores;            /* dP of a tile, then dS; a tile's width of other sums in passing */
+    char *kept;               /* a tile of sums: of a place of the bias */
+    char *clean;              /* K of a tile without what is not finite */
+    char *dq, *dk, *dv;       /* sums: dq of the block, D x lanes; dk and dv of the chunk, in register tiles */
+    attn__range keys;         /* of the chunk, those that are valid; */
+    int loaded;               /* their K and V are in cache */
+    int k_nonfinite, q_nonfinite, dout_nonfinite; /* among them are NaNs or infinities: */
+} attn__backward_worker;
+
+enum { ATTN__GRADIENT = ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM }; /* as an argument */
+
+typedef struct attn__sdpa_backward { /* the job of attn_sdpa_backward */
+    attn__plan plan;
+    attn__backward way;
+} attn__sdpa_backward;
+
+typedef struct attn__mha_backward {
+    attn__mha mha;        /* the forward pass; its out is dout */
+    attn__backward heads; /* from the gradient of the heads' out to those of their q, k, v, all of which lie in */
+                          /* scratch, and are absent where not needed */
+    const attn_mha_grads *grads; /* what is wanted */
+    char *rows; /* over tensors that are done with: the gradient of a bias, then sums of heads, then copies of tokens */
+} attn__mha_backward;
+
+ATTN__COUNTED(attn__mha_backward, ATTN__JOB_STACK - ATTN__ALIGN); /* of the plans, the largest */
+
+static void attn__backward_execute(attn__backward *w);
+static void attn__backward_plan(attn__plan *plan, attn__check *check, const attn__given *given);
+static size_t attn__place_backward(attn__plan *plan, char *base);
+static void attn__say_way(attn__message *t, const attn__plan *plan);
+static void attn__backward_list(attn__check *c, const attn__backward *w);
+static int attn__backward_schedule(attn__backward *w);
+static void attn__carve_backward(attn__arena *arena, const attn__backward *w, attn__backward_worker *worker);
+static int attn__carve_sums(attn__backward *w, char *base);
+static void attn__run_phase(attn__backward *w, void (*item)(attn__backward_worker *, size_t), size_t items);
+static void attn__clear_head(attn__backward_worker *worker, size_t index);
+static void attn__backward_unit(attn__backward_worker *worker, size_t unit);
+static void attn__run_cells(attn__backward *w);
+static void attn__finish_head(attn__backward_worker *worker, size_t index);
+static void attn__sum_sink(attn__backward_worker *worker, size_t head);
+static void attn__sum_place(attn__backward_worker *worker, size_t index);
+static void attn__place_sum(attn__sum *sum, attn__arena *arena, attn_dtype real, const attn_tensor *out);
+static void attn__phase_worker(attn__share *share);
+static void attn__unit_cell(attn__backward_worker *worker, size_t unit, size_t item, size_t first, size_t count,
+                            size_t chunk);
+static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t kv_head, size_t first, size_t end,
+                                size_t chunk);
+static attn_mat attn__bias_place(const attn__backward *w, size_t b, size_t h, size_t i, size_t queries, size_t j,
+                                 size_t keys);
+static void attn__put_sums(attn__backward_worker *worker, const attn_mat *place, const char *x, size_t ld, int adds);
+static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_head, size_t index);
+static void attn__find_delta(attn__backward_worker *worker);
+static int attn__sees_chunk(attn__backward_worker *worker);
+static void attn__meet_chunk(attn__backward_worker *worker);
+static void attn__backward_tile(attn__backward_worker *worker);
+static void attn__move_sums(const attn__backward_worker *worker, char *tiles, const attn_tensor *t, int store);
+static void attn__fetch_rows(const attn__backward_worker *worker, attn__tile_cache *cache, const attn_tensor *t);
+static int attn__pack_rows(const attn__block *block, char *panels, const attn_tensor *t);
+static void attn__tile_gradients(attn__backward_worker *worker);
+static void attn__add_keys(attn__backward_worker *worker, char *sums, const void *weights, const char *rows,
+                           const attn_tensor *t, int nonfinite);
+static void attn__add_biases(attn__backward_worker *worker);
+static void attn__add_queries(attn__backward_worker *worker);
+ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker);
+ATTN__NOINLINE void attn__add_nonfinite_rows(attn__backward_worker *worker, const attn_tensor *t, char *sums,
+                                             const void *weights);
+static void attn__input_backward(const attn__mha_backward *w, const attn__projection *p);
+static void attn__weights_backward(const attn__mha_backward *w, const attn__projection *p);
+static void attn__mha_backward_plan(attn__plan *plan, attn__check *c, const attn__given *given);
+static size_t attn__carve_mha_backward(attn__plan *plan, char *base);
+static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w);
+
+/* -- the plan -- */
+
+static void attn__run_backward(attn__plan *plan)
+{
+    attn__backward_execute(&((attn__sdpa_backward *)plan)->way);
+}
+
+ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
+                                        attn_tensor v, attn_tensor out, attn_tensor lse, const attn_opts *opts,
+                                        const attn_ctx *ctx)
+{
+    static const attn__job attn__back = {
+        sizeof(attn__sdpa_backward), attn__backward_plan, attn__place_backward, "q", attn__say_way, attn__run_backward};
+    const attn__given given = {&out, &q, &k, &v, opts, ctx, NULL, grads, &dout, &lse};
+    return attn__do_job(&attn__back, &given);
+}
+
+static void attn__forget_outputs(attn_opts *o) /* of the forward call */
+{
+    const attn_tensor none = ATTN__ZERO;
+    o->lse = o->weights = o->scores = none;
+    o->scores_stage = ATTN_STAGE_DOT;
+}
+
+/* The one place where all arguments of the way back are checked and resolved. */
+static void attn__backward_plan(attn__plan *plan, attn__check *check, const attn__given *given)
+{
+    attn__backward *w = &((attn__sdpa_backward *)plan)->way;
+    ATTN__MEMSET(w, 0, sizeof *w);
+    w->plan = plan;
+    attn__plan_begin(plan, given->out, given->q, given->k, given->v, given->opts, given->ctx);
+    attn__forget_outputs(&plan->call.opts);
+    attn__copy_struct(&w->grads, given->grads, sizeof w->grads);
+    w->dout = *given->dout;
+    w->lse = *given->lse;
+    attn__check_begin(check, given->ctx);
+    if (!given->grads)
+        attn__fault(check, ATTN_ERR_NULL, 0, "grads");
+    attn__backward_list(check, w);
+    attn__plan_resolve(plan, check, 1);
+}
+
+/* Of the gradient of an input that items share: 1, or as many. */
+static size_t attn__gradient_items(const attn_tensor *grad, const attn_tensor *t)
+{
+    int empty = t->heads == 0 || t->len == 0 || t->dim == 0; /* packed, that has batch_stride 0 too */
+    return t->batch > 1 && t->batch_stride == 0 && (!empty || grad->batch == 1) ? 1 : t->batch;
+}
+
+/* Is the bias what attn_relative makes, and the gradient by distance of its shape? */
+static int attn__is_by_distance(const attn__backward *w)
+{
+    const attn_tensor *bias = &w->plan->call.opts.bias, *q = &w->plan->call.q;
+    const attn_mat *m = &w->grads.by_distance;
+    size_t Lk = w->plan->call.k.len;
+    return attn__mat_absent(m) || (attn__is_shape(bias, 1, q->heads, q->len, Lk) && m->rows == q->heads &&
+                                   ((size_t)bias->len_stride + (size_t)bias->dim_stride == 0 || m->cols <= 1) &&
+                                   m->cols == attn__max(q->len + Lk, 1) - 1);
+}
+
+static void attn__backward_list(attn__check *c, const attn__backward *w)
+{
+    static const attn__argument attn__members[] = {
+        ATTN__MEMBER(grads, grads, q, ATTN__GRADIENT, ATTN__SHAPE4(Gq, H, Lq, D)),
+        ATTN__MEMBER(grads, grads, k, ATTN__GRADIENT, ATTN__SHAPE4(Gk, Hkv, Lk, D)),
+        ATTN__MEMBER(grads, grads, v, ATTN__GRADIENT, ATTN__SHAPE4(Gv, Hkv, Lk, Dv)),
+        ATTN__MEMBER(grads, grads, bias, ATTN__GRADIENT | ATTN__ANY_FLOAT, ATTN__SHAPE4(Xb, Xh, Xq, Xk)),
+        ATTN__MEMBER(grads, grads, by_distance, ATTN__GRADIENT | ATTN__MAT | ATTN__ANY_FLOAT,
+                     ATTN__SHAPE2(H, distances)),
+        ATTN__MEMBER(grads, grads, sinks, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(H)),
+        ATTN__MEMBER(grads, grads, alibi_slopes, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(H)),
+        ATTN__MEMBER(grads, grads, dlse, ATTN__LATE | ATTN__OPTIONAL | ATTN__ANY_FLOAT, ATTN__SHAPE4(B, H, Lq, 1)),
+        {"grads.score_mod_grad", ATTN__BYTES, offsetof(attn_grads, score_mod_grad), {0, 0, 0, 0}}};
+    static const attn__argument attn__arguments[] = {
+        {"dout", ATTN__LATE, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
+        {"q", ATTN__IN, 0, ATTN__SHAPE4(B, H, Lq, D)},
+        {"k", ATTN__IN, 0, ATTN__SHAPE4(B, Hkv, Lk, D)},
+        {"v", ATTN__IN, 0, ATTN__SHAPE4(B, Hkv, Lk, Dv)},
+        {"out", ATTN__LATE, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
+        {"lse", ATTN__LATE | ATTN__COMPUTED, 0, ATTN__SHAPE4(B, H, Lq, 1)}};
+    const attn_grads *g = &w->grads;
+    const attn__call *call = &w->plan->call;
+    const attn_opts *o = &call->opts;
+    c->ignored = g->accumulate ? 0 : ATTN__SUM;
+    attn__bind(c, ATTN__L_Gq, attn__gradient_items(&g->q, &call->q));
+    attn__bind(c, ATTN__L_Gk, attn__gradient_items(&g->k, &call->k));
+    attn__bind(c, ATTN__L_Gv, attn__gradient_items(&g->v, &call->v));
+    attn__bind(c, ATTN__L_Xb, o->bias.batch);
+    attn__bind(c, ATTN__L_Xh, o->bias.heads);
+    attn__bind(c, ATTN__L_Xq, o->bias.len);
+    attn__bind(c, ATTN__L_Xk, o->bias.dim);
+    attn__bind(c, ATTN__L_distances, attn__max(call->q.len + call->k.len, 1) - 1);
+    attn__list(c, attn__members, 8, g, NULL, 0);
+    attn__list(c, attn__members + 8, 1, g, NULL, !o->score_mod);
+    ATTN__LIST(c, attn__arguments, &w->dout, &call->q, &call->k, &call->v, &call->out, &w->lse);
+    attn__list_options(c, w->plan);
+    attn__check_views(c);
+    attn__require(c, attn__tensor_absent(&g->bias) || !attn__tensor_absent(&o->bias), ATTN_ERR_SHAPE, "grads.bias");
+    attn__require(c, attn__is_by_distance(w), ATTN_ERR_SHAPE, "grads.by_distance");
+    attn__require(c, !g->sinks || o->sinks, ATTN_ERR_SHAPE, "grads.sinks");
+    attn__require(c, !g->alibi_slopes || o->alibi_slopes, ATTN_ERR_SHAPE, "grads.alibi_slopes");
+    attn__require_inputs(c, call);
+}
+
+/* Cuts the work. The scratch is laid out when the call runs: first base is only kept. */
+static size_t attn__place_backward(attn__plan *plan, char *base)
+{
+    attn__backward *w = &((attn__sdpa_backward *)plan)->way;
+    plan->scratch = base;
+    return attn__backward_schedule(w) ? w->bytes : SIZE_MAX;
+}
+
+/* How the work is cut, for arguments that have been checked; returns 0 if something overflows. */
+static int attn__backward_schedule(attn__backward *w)
+{
+    attn__schedule *s = &w->plan->schedule;
+    const attn__call *call = &w->plan->call;
+    const attn__kernels *kern = call->kern;
+    const attn_grads *g = &w->grads;
+    size_t B = attn__items(w->plan), Hkv = call->k.heads;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX);
+    int dbias = !attn__tensor_absent(&g->bias);
+    size_t heads, tiles, bytes, most;
+    attn__arena arena = {NULL, 0};
+    attn__backward_worker worker;
+    w->group = Hkv > 0 ? attn__max(call->q.heads / Hkv, 1) : 1;
+    /* at least one head: sums over no items are to be 0 */
+    if (!attn__mul_size(&heads, attn__max(B, 1), attn__max(attn__max(Hkv, call->q.heads), 1)) ||
+        !attn__mul_size(&most, w->group, call->q.len))
+        return 0;
+
+    /* blocks have rows of one query head, queries on lanes; K and V are copied, chunk by chunk */
+    ATTN__MEMSET(s, 0, sizeof *s);
+    attn__plan_keys(w->plan, 1);
+    w->block_rows = attn__min(attn__max(attn__whole(call->q.len, kern->lanes), kern->lanes), kern->cols);
+    w->plan->column = w->block_rows;
+    w->head_blocks = attn__ceil_div(call->q.len, w->block_rows);
+    w->unit_blocks = call->q.heads > 0 ? w->group * w->head_blocks : 0;
+    tiles = attn__ceil_div(call->k.len, s->tile_keys);
+    if (!attn__mul_size(&bytes, 2 * s->tile_keys * kern->size, call->q.dim + call->v.dim) ||
+        (B > 0 && call->q.heads > 0 && !attn__mul_size(&most, heads, w->head_blocks)))
+        return 0;
+    w->modified = call->opts.score_mod || call->opts.softcap > 0 || dbias || !attn__mat_absent(&g->by_distance) ||
+                  g->alibi_slopes;
+    if (dbias && g->bias.dim == call->k.len && g->bias.len == call->q.len &&
+        (g->bias.batch != call->q.batch || g->bias.heads != call->q.heads) &&
+        !attn__mul_size(&w->places, g->bias.batch * g->bias.heads * w->head_blocks, tiles))
+        return 0;
+
+    /* units, chunks and cells */
+    /* a gradient that is summed over items has a batch of 1, one that is not wanted 0 */
+    w->items = call->q.batch > 1 && (g->q.batch == 1 || g->k.batch == 1 || g->v.batch == 1) ? B : 1;
+    w->units = w->items > 1 ? Hkv : B * Hkv;
+    w->whole_units = w->units;
+#ifdef ATTN__ATOMIC_TAKE
+    if (w->units < 2 * ATTN__WORKER_ITEMS * width)
+        w->whole_units -= w->units % width;
+#endif
+    w->chunk_keys = attn__min(attn__max(ATTN__CACHED_BYTES / bytes, 1), tiles);
+    w->cell_blocks = attn__max(w->unit_blocks, 1);
+    if (w->whole_units < w->units) {
+        w->chunk_keys = attn__min(attn__ceil_div(tiles, ATTN__WORKER_ITEMS * width), w->chunk_keys);
+        w->cell_blocks = attn__max(attn__ceil_div(w->unit_blocks, 2 * ATTN__WORKER_ITEMS * width), 1);
+    }
+    w->chunk_keys = attn__max(w->chunk_keys, 1) * s->tile_keys;
+    w->chunks = attn__ceil_div(call->k.len, w->chunk_keys);
+    w->cell_rows = attn__ceil_div(w->unit_blocks, w->cell_blocks);
+    w->rows = (w->units - w->whole_units) * w->cell_rows;
+    most = attn__max(heads, (w->units - w->whole_units) * attn__min(w->cell_rows, w->chunks)); /* ready at one time */
+    w->workers = attn__min(width, most);
+
+    /* scratch */
+    attn__carve_backward(&arena, w, &worker);
+    w->worker_bytes = arena.used;
+    return arena.used != SIZE_MAX && attn__carve_sums(w, NULL);
+}
+
+static void attn__say_backward(attn__message *t, const attn__backward *w)
+{
+    attn__say_number(t, "query blocks of ", attn__min(w->plan->call.q.len, w->block_rows), " rows x ");
+    attn__say_number(t, "key tiles of ", w->plan->schedule.tile_keys, ", in ");
+    attn__say_number(t, "", w->chunks, w->chunks == 1 ? " chunk of " : " chunks of ");
+    attn__say_number(t, "", w->chunk_keys, " keys, which are copied\n");
+    attn__say_number(t, "", w->whole_units, " units of one key/value head");
+    attn__say_number(t, ", ", w->units - w->whole_units, " units cut into cells of ");
+    attn__say_number(t, "", w->cell_blocks, " query blocks x one chunk, on ");
+    attn__say_number(t, "", w->workers, w->workers == 1 ? " task\n" : " tasks\n");
+    if (w->sums[ATTN__DQ].out || w->sums[ATTN__DK].out || w->sums[ATTN__DV].out)
+        attn__say(t, "gradients of 16-bit types are summed in scratch\n");
+    if (w->places > 0)
+        attn__say(t, "grads.bias: every score is computed once more, as heads or items share the bias\n");
+}
+
+static void attn__say_way(attn__message *t, const attn__plan *plan)
+{
+    attn__say_pairs(t, &plan->call);
+    attn__say_backward(t, &((const attn__sdpa_backward *)plan)->way);
+}
+
+/* -- workers -- */
+
+static size_t attn__count_heads(const attn_tensor *t) /* that have elements */
+{
+    return t->data && t->len > 0 && t->dim > 0 ? t->batch * t->heads : 0;
+}
+
+/* The planned call, in plan.scratch, aligned. */
+static void attn__backward_execute(attn__backward *w)
+{
+    size_t cleared = 0, finished = 0, n;
+    int wanted = 0; /* anything that is summed tile by tile */
+    attn__sum *sum;
+    attn__carve_sums(w, w->plan->scratch);
+    for (n = 0; n < w->plan->call.kern->cols; n++)
+        attn__set_real(w->plan, w->ones, n, 1.0);
+    for (sum = w->sums; sum < w->sums + ATTN__SUMS; sum++) {
+        sum->cleared = sum->out || !w->grads.accumulate ? attn__count_heads(&sum->at) : 0;
+        sum->finished = sum->out ? attn__count_heads(sum->out) : 0;
+        cleared += sum->cleared;
+        finished += sum->finished;
+        wanted |= sum->at.data != NULL;
+    }
+    attn__run_phase(w, attn__clear_head, cleared);
+    if (wanted && w->chunks > 0 && w->unit_blocks > 0) {
+        attn__run_phase(w, attn__backward_unit, w->whole_units);
+        for (w->item = 0; w->item < w->items && w->whole_units < w->units; w->item++)
+            attn__run_cells(w);
+    }
+    attn__run_phase(w, attn__finish_head, finished);
+    attn__run_phase(w, attn__sum_sink, w->grads.sinks ? w->plan->call.q.heads : 0);
+    if (w->places == 0)
+        return;
+    w->summing_places = 1; /* and nothing else, of chunks of one tile */
+    w->chunk_keys = w->plan->schedule.tile_keys;
+    w->chunks = attn__ceil_div(w->plan->call.k.len, w->chunk_keys);
+    ATTN__MEMSET(w->sums, 0, sizeof w->sums);
+    attn__run_phase(w, attn__sum_place, w->places);
+}
+
+/* Sums of so many items, heads, ... in scratch, of which `out` is made. */
+static void attn__carve_sum(attn__sum *sum, attn__arena *arena, attn_dtype real, size_t B, size_t H, size_t L, size_t D,
+                            const attn_tensor *out)
+{
+    sum->at = attn_bhld(NULL, ATTN_F64, B, H, L, D); /* or bad */
+    sum->at.dtype = real;
+    if (attn__tensor_bad(&sum->at))
+        arena->used = SIZE_MAX;
+    else
+        sum->at.data = attn__carve(arena, B * H * L * D, attn__size(real));
+    sum->out = out;
+}
+
+/* Lays out the scratch: that of the workers, then sums. Returns 0 on overflow. */
+static int attn__carve_sums(attn__backward *w, char *base)
+{
+    const attn__call *call = &w->plan->call;
+    const attn_grads *g = &w->grads;
+    const attn_mat *m = &g->by_distance;
+    attn_dtype real = call->kern->real;
+    size_t B = call->q.batch, H = call->q.heads, Lq = call->q.len, Lk = call->k.len;
+    attn__sum *sums = w->sums;
+    int dbias = !attn__tensor_absent(&g->bias);
+    attn__arena arena = {base, 0};
+    attn__carve(&arena, w->workers, w->worker_bytes);
+    w->cells = (size_t *)attn__carve(&arena, w->rows, sizeof *w->cells);
+    w->ones = (char *)attn__carve(&arena, call->kern->cols, call->kern->size);
+    attn__place_sum(&sums[ATTN__DQ], &arena, real, &g->q);
+    attn__place_sum(&sums[ATTN__DK], &arena, real, &g->k);
+    attn__place_sum(&sums[ATTN__DV], &arena, real, &g->v);
+    if (dbias && g->bias.dim != Lk)
+        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, Lq, 1, &g->bias);
+    else if (dbias && g->bias.len != Lq)
+        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, 1, Lk, &g->bias);
+    else if (w->places == 0)
+        sums[ATTN__DBIAS].at = g->bias;
+    if (!attn__mat_absent(m)) {
+        w->distances = attn_tensor_of(m->data, m->dtype, 1, H, 1, m->cols, 0, m->row_stride, 0, m->col_stride);
+        attn__carve_sum(&sums[ATTN__DDISTANCES], &arena, real, B, H, 1, m->cols, &w->distances);
+    }
+    if (g->alibi_slopes) {
+        w->slopes = attn_tensor_of(g->alibi_slopes, ATTN_F32, 1, H, 1, 1, 0, 1, 0, 0);
+        attn__carve_sum(&sums[ATTN__DSLOPES], &arena, real, B, H, Lq, 1, &w->slopes);
+    }
+    attn__carve(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
+    w->bytes = arena.used;
+    return arena.used != SIZE_MAX;
+}
+
+/* A gradient is summed in its place if that has the compute type, else in scratch. */
+static void attn__place_sum(attn__sum *sum, attn__arena *arena, attn_dtype real, const attn_tensor *out)
+{
+    sum->at = *out;
+    if (!attn__tensor_absent(out) && out->dtype != real)
+        attn__carve_sum(sum, arena, real, out->batch, out->heads, out->len, out->dim, out);
+    if (sum->at.batch == 1)
+        sum->at.batch_stride = 0;
+}
+
+static void attn__run_phase(attn__backward *w, void (*item)(attn__backward_worker *, size_t), size_t items)
+{
+    w->phase = item;
+    attn__spread(&w->plan->call.ctx, w->workers, items, attn__phase_worker, w, NULL, 0);
+}
+
+static void attn__phase_worker(attn__share *share)
+{
+    attn__backward *w = (attn__backward *)share->arg;
+    attn__arena arena = {w->plan->scratch + share->index * w->worker_bytes, 0};
+    attn__backward_worker worker;
+    size_t index;
+    worker.backward = w;
+    worker.call = &w->plan->call;
+    worker.kern = w->plan->call.kern;
+    attn__carve_backward(&arena, w, &worker);
+    attn__begin_tiles(&worker.block, w->plan, &worker.shared);
+    worker.k_nonfinite = worker.q_nonfinite = worker.dout_nonfinite = 0;
+    worker.keys.from = worker.keys.to = 0;
+    while (attn__take(share, &index))
+        w->phase(&worker, index);
+}
+
+/* Lays out the arrays of a worker. */
+static void attn__carve_backward(attn__arena *arena, const attn__backward *w, attn__backward_worker *worker)
+{
+    const attn__schedule *s = &w->plan->schedule;
+    const attn__call *call = &w->plan->call;
+    const attn_opts *o = &call->opts;
+    const attn__kernels *kern = call->kern;
+    attn__block *block = &worker->block;
+    attn__shared *shared = &worker->shared;
+    size_t column = w->block_rows * kern->size, D = call->q.dim, Dv = call->v.dim;
+    size_t wide = attn__whole(D, kern->lanes), wide_v = attn__whole(Dv, kern->lanes);
+    int dq = !w->summing_places && !attn__tensor_absent(&w->grads.q);
+    int dk = !w->summing_places && !attn__tensor_absent(&w->grads.k);
+    int dv = !w->summing_places && !attn__tensor_absent(&w->grads.v);
+    shared->scores = (char *)attn__carve(arena, s->tile_keys, column);
+    shared->run = (attn__run *)attn__carve(arena, s->scattered ? s->tile_keys : 1, sizeof(attn__run));
+    shared->bias = (char *)attn__carve(arena, call->edits & ATTN__EDIT_BIAS ? s->tile_keys : 0, column);
+    shared->mask = (char *)attn__carve(arena, s->hides ? s->tile_keys : 0, column);
+    shared->row = (char *)attn__carve(arena, o->score_mod ? 2 * s->tile_keys : 0, kern->size);
+    shared->before = (char *)attn__carve(arena, o->score_mod ? s->tile_keys : 0, column);
+    shared->capped = (char *)attn__carve(arena, o->softcap > 0 ? s->tile_keys : 0, column);
+    shared->scales = NULL;
+    shared->k.rows = (char *)attn__carve(arena, w->chunk_keys * kern->size, D);
+    shared->v.rows = (char *)attn__carve(arena, w->chunk_keys * kern->size, Dv);
+    block->rows = (attn__row *)attn__carve(arena, w->block_rows, sizeof(attn__row));
+    block->mask_cache = (unsigned char *)attn__carve(arena, 2 * s->mask_tiles, 1);
+    block->drop_rows = (uint32_t *)attn__carve(arena, attn__drops(o) ? 2 * w->block_rows : 0, sizeof(uint32_t));
+    block->reals = (char *)attn__carve(arena, ATTN__REALS, column);
+    block->queries = (char *)attn__carve(arena, D, column);
+    worker->dout = (char *)attn__carve(arena, Dv, column);
+    worker->q_rows = (char *)attn__carve(arena, dk ? wide : 0, column);
+    worker->dout_rows = (char *)attn__carve(arena, dv ? wide_v : 0, column);
+    worker->lse = (char *)attn__carve(arena, 1, column);
+    worker->delta = (char *)attn__carve(arena, 1, column);
+    worker->dscores = (char *)attn__carve(arena, ATTN__TILE_KEYS, column);
+    shared->hidden = (uint64_t *)attn__carve(arena, s->tile_keys, sizeof(uint64_t));
+    worker->kept = (char *)attn__carve(arena, attn__tensor_absent(&w->grads.bias) ? 0 : s->tile_keys, column);
+    worker->clean = (char *)attn__carve(arena, dq ? s->tile_keys * kern->size : 0, D);
+    worker->dq = (char *)attn__carve(arena, dq ? attn__whole(D, kern->rows) : 0, column);
+    worker->dk = (char *)attn__carve(arena, dk ? w->chunk_keys * kern->size : 0, wide);
+    worker->dv = (char *)attn__carve(arena, dv ? w->chunk_keys * kern->size : 0, wide_v);
+}
+
+#ifdef ATTN__ATOMIC_TAKE
+/* Takes the next cell of this row, number *chunk, if it is ready. */
+static int attn__take_cell(attn__backward *w, size_t row, size_t *chunk)
+{
+    size_t state = ATTN__ATOMIC_LOAD(&w->cells[row]);
+    *chunk = state / 2;
+    return state % 2 == 0 && *chunk < w->chunks &&
+           (row % w->cell_rows == 0 || ATTN__ATOMIC_LOAD(&w->cells[row - 1]) / 2 > *chunk) &&
+           ATTN__ATOMIC_TAKE(&w->cells[row], state);
+}
+
+/* Cells, each of the first row that has one ready, until there is none, or another worker found none: what has become
+   ready since is for that one, too. */
+static void attn__backward_cells(attn__backward_worker *worker, size_t index)
+{
+    attn__backward *w = worker->backward;
+    size_t row, chunk = 0;
+    (void)index;
+    do {
+        for (row = 0; row < w->rows && !attn__take_cell(w, row, &chunk); row++)
+            continue;
+        if (row == w->rows) {
+            ATTN__ATOMIC_ADD1(&w->idle);
+            return;
+        }
+        attn__unit_cell(worker, w->whole_units + row / w->cell_rows, w->item, row % w->cell_rows * w->cell_blocks,
+                        w->cell_blocks, chunk);
+        ATTN__ATOMIC_ADD1(&w->cells[row]);
+    } while (ATTN__ATOMIC_LOAD(&w->idle) == 0);
+}
+#endif
+
+/* All cells of the units that are cut, for one item of those that are summed. A run may end before all is done: where
+   workers became idle, as at the beginning. */
+static void attn__run_cells(attn__backward *w)
+{
+#ifdef ATTN__ATOMIC_TAKE
+    size_t row;
+    ATTN__MEMSET(w->cells, 0, w->rows * sizeof *w->cells);
+    for (row = 0; row < w->rows; row++)
+        while (w->cells[row] < 2 * w->chunks) {
+            w->idle = 0;
+            attn__run_phase(w, attn__backward_cells, w->workers);
+        }
+#else
+    (void)w;
+#endif
+}
+
+/* -- phases: what one item of each is -- */
+
+/* Query blocks from `first` on, so many of a unit if it has them, against a chunk of keys. */
+static void attn__unit_cell(attn__backward_worker *worker, size_t unit, size_t item, size_t first, size_t count,
+                            size_t chunk)
+{
+    const attn__backward *w = worker->backward;
+    size_t b = w->items > 1 ? item : attn__quotient(unit, worker->call->k.heads);
+    size_t kv_head = w->items > 1 ? unit : unit - b * worker->call->k.heads;
+    attn__backward_cell(worker, b, kv_head, first, attn__min(first + count, w->unit_blocks), chunk);
+}
+
+/* All cells of a unit: of the items whose gradients are summed, one after another. */
+static void attn__backward_unit(attn__backward_worker *worker, size_t unit)
+{
+    const attn__backward *w = worker->backward;
+    size_t item, chunk;
+    for (item = 0; item < w->items; item++)
+        for (chunk = 0; chunk < w->chunks; chunk++)
+            attn__unit_cell(worker, unit, item, 0, w->unit_blocks, chunk);
+}
+
+/* Items to sum over: none where there are no rows, else a huge batch of nothing would take its time. */
+static size_t attn__summed_items(const attn__backward *w)
+{
+    const attn_tensor *q = &w->plan->call.q;
+    return q->heads > 0 && q->len > 0 ? q->batch : 0;
+}
+
+/* One place of a bias that heads or items share: a query block against a tile, of each of them in turn. Every score is
+   computed once more for that, as sums of all places would take too much memory. */
+static void attn__sum_place(attn__backward_worker *worker, size_t index)
+{
+    const attn__backward *w = worker->backward;
+    const attn__call *call = worker->call;
+    const attn_tensor *bias = &w->grads.bias;
+    size_t room = w->block_rows, tile = index % w->chunks;
+    size_t row = index / w->chunks % w->head_blocks, place = index / w->chunks / w->head_blocks;
+    size_t head = place % bias->heads, item = place / bias->heads, i = row * room, j = tile * w->chunk_keys, b, h;
+    const attn_mat to = attn__bias_place(w, item, head, i, attn__min(room, call->q.len - i), j,
+                                         attn__min(w->chunk_keys, call->k.len - j));
+    int starts = w->grads.accumulate && to.dtype == call->kern->real; /* from what is there */
+    ATTN__MEMSET(worker->kept, 0, to.rows * room * call->kern->size);
+    if (starts)
+        call->kern->load(worker->kept, room, to.data, to.dtype, to.row_stride, to.col_stride, to.rows, to.cols);
+    for (b = item; b < (bias->batch == 1 ? attn__summed_items(w) : item + 1); b++)
+        for (h = head; h < (bias->heads == 1 ? call->q.heads : head + 1); h++) {
+            size_t block = h % w->group * w->head_blocks + row;
+            attn__backward_cell(worker, b, h / w->group, block, block + 1, tile);
+        }
+    attn__put_sums(worker, &to, worker->kept, room, w->grads.accumulate && !starts);
+}
+
+static void attn__clear_head(attn__backward_worker *worker, size_t index) /* counted through all sums */
+{
+    const attn__sum *sum = worker->backward->sums;
+    size_t b, h, i;
+    for (; index >= sum->cleared; sum++)
+        index -= sum->cleared;
+    b = index / sum->at.heads;
+    h = index % sum->at.heads;
+    for (i = 0; i < sum->at.len; i++)
+        attn__fill_part(&sum->at, b, h, i, 0, sum->at.dim, 0.0);
+}
+
+/* The gradient of a sink, which is in every denominator: -exp(sink - lse) delta, summed over the rows of its head. */
+static void attn__sum_sink(attn__backward_worker *worker, size_t head)
+{
+    const attn__backward *w = worker->backward;
+    size_t items = attn__summed_items(w) > 0 ? attn__items(w->plan) : 0, b, index, row, h, i;
+    double sink = (double)worker->call->opts.sinks[head], lse, sum = 0, lost = 0;
+    if (attn__bits(sink) == attn__bits(attn__minus_infinity()))
+        items = 0;
+    for (b = 0; b < items; b++)
+        for (index = 0; index < w->head_blocks; index++) {
+            if (!attn__place_rows(worker, b, head / w->group, head % w->group * w->head_blocks + index))
+                break; /* nor have the others any rows */
+            attn__find_delta(worker);
+            for (row = 0; row < worker->block.at.count; row++) {
+                attn__query_of(&worker->block, row, &h, &i);
+                lse = attn__get_element(attn__query_at(&worker->block, &w->lse, h, i, 0), w->lse.dtype);
+                attn__add(&sum, &lost, -attn__exp(sink - lse) * attn__get_real(w->plan, worker->delta, row));
+            }
+        }
+    w->grads.sinks[head] = (float)(w->grads.accumulate ? (double)w->grads.sinks[head] + sum : sum);
+}
+
+/* Adds up, in double, what belongs to element (b, h, i, d) of the output: all from there on where it has 1. */
+static double attn__add_up(const attn__backward *w, const attn__sum *s, size_t b, size_t h, size_t i, size_t d)
+{
+    const attn_tensor *out = s->out, *at = &s->at;
+    const size_t items = out->batch == 1 ? attn__summed_items(w) : b + 1, heads = out->heads == 1 ? at->heads : h + 1;
+    const size_t rows = out->len == 1 ? at->len : i + 1, dims = out->dim == 1 ? at->dim : d + 1;
+    size_t head, row, dim;
+    double sum = 0, lost = 0;
+    for (; b < items; b++)
+        for (head = h; head < heads; head++)
+            for (row = i; row < rows; row++)
+                for (dim = d; dim < dims; dim++)
+                    attn__add(&sum, &lost, attn__get_element(attn__tensor_at(at, b, head, row, dim), at->dtype));
+    return sum;
+}
+
+/* A head of an output that is not where it is summed, counted through all of them. */
+static void attn__finish_head(attn__backward_worker *worker, size_t index)
+{
+    const attn__backward *w = worker->backward;
+    const attn__sum *sum = w->sums;
+    const attn_tensor *out;
+    size_t b, h, i, d;
+    double x;
+    for (; index >= sum->finished; sum++)
+        index -= sum->finished;
+    out = sum->out;
+    b = index / out->heads;
+    h = index % out->heads;
+    if (sum <= &w->sums[ATTN__DV]) { /* 16-bit gradients are rounded */
+        worker->kern->store(attn__tensor_at(out, b, h, 0, 0), out->dtype, out->len_stride, out->dim_stride,
+                            attn__tensor_at(&sum->at, b, h, 0, 0), out->dim, out->len, out->dim, 1.0);
+        return;
+    }
+    for (i = 0; i < out->len; i++)
+        for (d = 0; d < out->dim; d++) {
+            void *element = attn__tensor_at(out, b, h, i, d);
+            x = attn__add_up(w, sum, b, h, i, d);
+            attn__set_element(element, out->dtype,
+                              w->grads.accumulate ? attn__get_element(element, out->dtype) + x : x);
+        }
+}
+
+/* -- a cell -- */
+
+/* The keys of the tile at `tile` that the block may see, in whole register tiles; returns if there are any. */
+static int attn__seen_of_tile(attn__backward_worker *worker, size_t tile, attn__range *keys)
+{
+    const attn__range *seen = &worker->block.visible_to_any;
+    int all;
+    size_t rows = worker->kern->rows,
+           end = attn__min(tile + worker->backward->plan->schedule.tile_keys, worker->keys.to);
+    keys->from = attn__max(seen->from, tile);
+    keys->to = attn__min(seen->to, end);
+    if (keys->from < keys->to)
+        *keys = attn__listed_range(&worker->block, keys->from, keys->to, &all);
+    if (keys->from >= keys->to)
+        return 0;
+    keys->from -= (keys->from - tile) % rows;
+    keys->to = attn__min(tile + attn__whole(keys->to - tile, rows), end);
+    return 1;
+}
+
+/* Query blocks first .. end - 1 of a key/value head against a chunk of its keys. */
+static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t kv_head, size_t first, size_t end,
+                                size_t chunk)
+{
+    const attn__backward *w = worker->backward;
+    attn__block *block = &worker->block;
+    attn__range keys;
+    size_t index, tile;
+    int gathered;
+    worker->keys.from = chunk * w->chunk_keys;
+    worker->keys.to = attn__min(worker->keys.from + w->chunk_keys, attn__valid_keys(w->plan, b));
+    worker->loaded = 0;
+    for (index = first; index < end && worker->keys.from < worker->keys.to; index++) {
+        if (!attn__place_rows(worker, b, kv_head, index)) {
+            index += w->head_blocks - 1 - index % w->head_blocks; /* nor have the others of this head any rows */
+            continue;
+        }
+        if (!attn__sees_chunk(worker))
+            continue;
+        for (gathered = 0, tile = worker->keys.from; tile < worker->keys.to; tile += w->plan->schedule.tile_keys) {
+            if (!attn__seen_of_tile(worker, tile, &keys) || !attn__prepare_tile(block, keys.from, keys.to))
+                continue;
+            if (!gathered)
+                attn__meet_chunk(worker);
+            gathered = 1;
+            attn__backward_tile(worker);
+        }
+        if (gathered && worker->dq)
+            attn__scatter(block, &w->sums[ATTN__DQ].at, 0, worker->dq, block->tile.layout, worker->call->q.dim, 1.0);
+    }
+    if (worker->loaded) {
+        attn__move_sums(worker, worker->dk, &w->sums[ATTN__DK].at, 1);
+        attn__move_sums(worker, worker->dv, &w->sums[ATTN__DV].at, 1);
+    }
+}
+
+/* The block sees something of the chunk: now all is read. */
+static void attn__meet_chunk(attn__backward_worker *worker)
+{
+    const attn__backward *w = worker->backward;
+    const attn__call *call = worker->call;
+    attn__block *block = &worker->block;
+    if (!worker->loaded) {
+        attn__fetch_rows(worker, &worker->shared.k, &call->k);
+        attn__fetch_rows(worker, &worker->shared.v, &call->v);
+        worker->k_nonfinite = call->kern->nonfinite(worker->shared.k.rows, (ptrdiff_t)call->k.dim,
+                                                    worker->keys.to - worker->keys.from, call->k.dim);
+        attn__move_sums(worker, worker->dk, &w->sums[ATTN__DK].at, 0);
+        attn__move_sums(worker, worker->dv, &w->sums[ATTN__DV].at, 0);
+        worker->loaded = 1;
+    }
+    if (attn__drops(&call->opts))
+        attn__set_drop_rows(block);
+    attn__gather(block, block->queries, block->tile.layout, &call->q, 0, call->q.dim);
+    attn__find_delta(worker);
+    worker->q_nonfinite = worker->dk && attn__pack_rows(block, worker->q_rows, &call->q);
+    worker->dout_nonfinite = worker->dv && attn__pack_rows(block, worker->dout_rows, &w->dout);
+    if (worker->dq)
+        attn__gather(block, worker->dq, block->tile.layout, &w->sums[ATTN__DQ].at, 0, call->q.dim);
+}
+
+/* -- a tile -- */
+
+/* The tile that attn__prepare_tile has made ready, whole register tiles of the chunk's sums. */
+static void attn__backward_tile(attn__backward_worker *worker)
+{
+    const attn__backward *w = worker->backward;
+    const attn__kernels *kern = worker->kern;
+    const attn__tile *tile = &worker->block.tile;
+    const attn_opts *o = &worker->call->opts;
+    attn__tile_gradients(worker);
+    if (worker->dv && w->dout.dim > 0)
+        attn__add_keys(worker, worker->dv, tile->scores, worker->dout_rows, &w->dout, worker->dout_nonfinite);
+    attn__add_biases(worker);
+    if (!worker->dq && !worker->dk)
+        return;
+    if (o->softcap > 0)
+        kern->block.softcap_backward(tile, worker->dscores, worker->shared.capped, o->softcap, o->scale);
+    else if (w->modified)
+        kern->store(worker->dscores, kern->real, 0, 1, worker->dscores, 0, 1, tile->keys * tile->lanes,
+                    attn__to_real(w->plan, o->scale));
+    if (worker->dq)
+        attn__add_queries(worker);
+    if (worker->dk)
+        attn__add_keys(worker, worker->dk, worker->dscores, worker->q_rows, &worker->call->q, worker->q_nonfinite);
+}
+
+/* P and dS of the tile that attn__prepare_tile has made ready, as far as biases need it. P is left in tile->scores. */
+static void attn__tile_gradients(attn__backward_worker *worker)
+{
+    const attn__call *call = worker->call;
+    attn__block *block = &worker->block;
+    attn__tile *tile = &block->tile;
+    attn__rows v;
+    ATTN__ON_TILE();
+    attn__score_tile(block, ATTN_STAGE_FINAL, 0);
+    if (call->opts.score_mod || worker->k_nonfinite || worker->q_nonfinite || worker->dout_nonfinite)
+        attn__find_hidden(block, worker->shared.hidden);
+    attn__tile_rows(block, &v, &call->v, 1);
+    if (call->v.dim > 0)
+        call->kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, call->v.dim, 0,
+                         NULL, NULL);
+    else /* there is no data */
+        ATTN__MEMSET(worker->dscores, 0, tile->keys * tile->lanes * call->kern->size);
+    attn__drop(block, worker->dscores);
+    call->kern->block.backward(tile, worker->dscores, worker->lse, worker->delta, call->softmax_scale,
+                               worker->backward->modified ? 1.0 : call->opts.scale);
+    attn__drop(block, tile->scores);
+    if (call->opts.score_mod)
+        attn__modify_gradients(worker);
+}
+
+/* dS with respect to what score_mod left becomes that with respect to what it was given. */
+ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker)
+{
+    const attn__block *block = &worker->block;
+    const attn__tile *tile = &block->tile;
+    size_t row, h, i, j, size = worker->kern->size, k0 = tile->first_key;
+    char *before = worker->shared.row, *grads = before + tile->keys * size;
+    attn__range seen;
+    for (row = 0; row < block->at.count; row++) {
+        seen = attn__seen_keys(&block->rows[row], k0, tile->keys);
+        if (seen.from == seen.to)
+            continue;
+        attn__query_of(block, row, &h, &i);
+        for (j = seen.from; j < seen.to; j++) {
+            size_t at = (j * tile->lanes + row) * size, to = (j - seen.from) * size;
+            ATTN__MEMCPY(before + to, worker->shared.before + at, size);
+            ATTN__MEMCPY(grads + to, worker->dscores + at, size);
+        }
+        worker->backward->grads.score_mod_grad(worker->call->opts.score_mod_user, grads, before, seen.to - seen.from,
+                                               block->at.b, h, i, k0 + seen.from);
+        for (j = seen.from; j < seen.to; j++)
+            if (!(worker->shared.hidden[j] >> row & 1))
+                ATTN__MEMCPY(worker->dscores + (j * tile->lanes + row) * size, grads + (j - seen.from) * size, size);
+    }
+}
+
+/* sums += weights rows, over the queries of the block: dk with dS and Q, dv with P and dO. */
+static void attn__add_keys(attn__backward_worker *worker, char *sums, const void *weights, const char *rows,
+                           const attn_tensor *t, int nonfinite)
+{
+    const attn__tile *tile = &worker->block.tile;
+    size_t padded = attn__whole(t->dim, worker->kern->lanes);
+    sums += (tile->first_key - worker->keys.from) * padded * worker->kern->size;
+    worker->kern->gemm(sums, weights, (ptrdiff_t)tile->lanes, 1, tile->keys, rows, padded, tile->queries, 0,
+                       worker->backward->ones, NULL);
+    if (nonfinite)
+        attn__add_nonfinite_rows(worker, t, sums, weights);
+}
+
+/* The numbers of K, Q and dO that are not finite are left out of products, as 0, and added afterwards for the pairs of
+   query and key that see each other. Here for rows t (Q or dO) of the block, and sums of keys in register tiles, from
+   the tile's first on. */
+ATTN__NOINLINE void attn__add_nonfinite_rows(attn__backward_worker *worker, const attn_tensor *t, char *sums,
+                                             const void *weights)
+{
+    const attn__plan *plan = worker->backward->plan;
+    const attn__kernels *kern = worker->kern;
+    const attn__block *block = &worker->block;
+    const attn__tile *tile = &block->tile;
+    size_t padded = attn__whole(t->dim, kern->lanes), row, d, j, h, i, c, at;
+    double x;
+    for (row = 0; row < block->at.count; row++)
+        for (d = 0; d < t->dim; d++) {
+            attn__query_of(block, row, &h, &i);
+            x = attn__get_element(attn__query_at(block, t, h, i, d), t->dtype);
+            c = d - d % kern->cols;
+            for (j = 0; j < tile->keys && !attn__is_finite(x); j++) {
+                at = (j - j % kern->rows) * padded + c * kern->rows;
+                at += j % kern->rows * attn__min(kern->cols, padded - c) + (d - c);
+                if (!(worker->shared.hidden[j] >> row & 1))
+                    attn__add_product(plan, attn__real_at(plan, sums, at),
+                                      attn__real_at(plan, weights, j * tile->lanes + row), x);
+            }
+        }
+}
+
+/* Where dS of so many queries and keys of a head belongs in the gradient of the bias: keys x queries. */
+static attn_mat attn__bias_place(const attn__backward *w, size_t b, size_t h, size_t i, size_t queries, size_t j,
+                                 size_t keys)
+{
+    attn_mat place = attn__head_rows(&w->grads.bias, b, h, i, queries, j);
+    place.cols = keys;
+    return attn_mat_t(place);
+}
+
+/* place = x, or += x if it adds; a tile of reals is added in worker->kept, which is faster than attn__add_to. */
+static void attn__put_sums(attn__backward_worker *worker, const attn_mat *place, const char *x, size_t ld, int adds)
+{
+    const attn__kernels *kern = worker->kern;
+    if (adds && place->dtype != kern->real) {
+        attn__add_to(kern, place, x, ld, 1.0);
+        return;
+    }
+    if (adds) {
+        kern->load(worker->kept, ld, place->data, place->dtype, place->row_stride, place->col_stride, place->rows,
+                   place->cols);
+        kern->add(worker->kept, (ptrdiff_t)ld, x, ld, place->rows, place->cols, 1.0);
+    }
+    kern->store(place->data, place->dtype, place->row_stride, place->col_stride, adds ? worker->kept : x, ld,
+                place->rows, place->cols, 1.0);
+}
+
+/* dS is the gradient of biases. Of that of the bias, a sum over keys, and whatever else, is kept of each row; over
+   rows, but not keys, of each key; over heads or items alone, it is a phase of its own. */
+static void attn__add_biases(attn__backward_worker *worker)
+{
+    const attn__backward *w = worker->backward;
+    const attn__call *call = worker->call;
+    const attn__kernels *kern = worker->kern;
+    attn__block *block = &worker->block;
+    attn__tile *tile = &block->tile;
+    const attn_tensor *bias = &w->sums[ATTN__DBIAS].at, *slopes = &w->sums[ATTN__DSLOPES].at;
+    const attn_tensor *distances = &w->sums[ATTN__DDISTANCES].at;
+    void *rows = NULL, *alibi = NULL;
+    size_t b = block->at.b, k0 = tile->first_key, h, i;
+    attn__query_of(block, 0, &h, &i);
+    if (w->summing_places) {
+        kern->add(attn__real_at(w->plan, worker->kept, (k0 - worker->keys.from) * w->block_rows),
+                  (ptrdiff_t)w->block_rows, worker->dscores, tile->lanes, tile->keys, block->at.count, 1.0);
+    } else if (bias->data && bias->dim != call->k.len) {
+        rows = attn__tensor_at(bias, b, h, i, 0);
+    } else if (bias->data && bias->len != call->q.len) {
+        kern->block.sum_rows(tile, attn__tensor_at(bias, b, h, 0, k0), worker->dscores);
+    } else if (bias->data) {
+        const attn_mat place = attn__bias_place(w, b, h, i, block->at.count, k0, tile->keys);
+        attn__put_sums(worker, &place, worker->dscores, tile->lanes, w->grads.accumulate);
+    }
+    if (slopes->data) {
+        alibi = attn__query_at(block, slopes, h, i, 0);
+        attn__set_alibi(block, tile);
+    }
+    if (rows || alibi)
+        kern->block.sum_keys(tile, rows, alibi, worker->dscores);
+    if (distances->data) /* that of the last row and the first key, which is the lowest */
+        kern->block.sum_distances(tile, attn__tensor_at(distances, b, h, 0, k0 + call->q.len - (i + block->at.count)),
+                                  worker->dscores);
+}
+
+/* dq += dS^T K, over the keys of the tile. */
+static void attn__add_queries(attn__backward_worker *worker)
+{
+    const attn__kernels *kern = worker->kern;
+    const attn_tensor *k = &worker->call->k;
+    const attn__tile *tile = &worker->block.tile;
+    size_t D = k->dim, n = tile->keys * D;
+    attn__rows rows;
+    attn__tile_rows(&worker->block, &rows, k, 1);
+    if (worker->k_nonfinite) {
+        ATTN__MEMCPY(worker->clean, rows.data, n * kern->size);
+        attn__clear_nonfinite(kern, worker->clean, n, kern->real);
+        rows.data = worker->clean;
+    }
+    kern->gemm(worker->dq, rows.data, 1, (ptrdiff_t)D, D, worker->dscores, tile->lanes, tile->keys, 0,
+               worker->backward->ones, NULL);
+    if (worker->k_nonfinite)
+        attn__add_nonfinite(&worker->block, k, NULL, worker->dq, tile->layout, worker->dscores, worker->shared.hidden);
+}
+
+/* -- a query block: its rows of Q and dO, lse, delta -- */
+
+/* The block's rows of t as panels of gemm, `t->dim` wide. Those numbers that are not finite become 0, so that they do
+   not meet the weight 0 of a hidden key; returns if there are such. */
+static int attn__pack_rows(const attn__block *block, char *panels, const attn_tensor *t)
+{
+    const attn__kernels *kern = block->plan->call.kern;
+    size_t n = block->at.count * attn__whole(t->dim, kern->lanes), h, i;
+    attn_mat rows;
+    attn__query_of(block, 0, &h, &i);
+    rows = attn__head_rows(t, block->at.item, h, block->at.start + i, block->at.count, 0);
+    attn__gemm_pack(kern, panels, &rows, 0, rows.rows, 0, rows.cols);
+    return attn__clear_nonfinite(kern, panels, n, kern->real);
+}
+
+/* dO of the block; delta = dout . out - dlse, and lse, of each row; 0 past the last. A row whose lse is -infinity sees
+   no key: any finite lse will do. */
+static void attn__find_delta(attn__backward_worker *worker)
+{
+    const attn__backward *w = worker->backward;
+    const attn__plan *plan = w->plan;
+    const attn__block *block = &worker->block;
+    const attn__kernels *kern = worker->kern;
+    size_t lanes = block->tile.lanes, Dv = worker->call->v.dim, row, d, n, h, i;
+    double lse, delta;
+    ATTN__MEMSET(worker->delta, 0, lanes * kern->size);
+    ATTN__MEMSET(worker->lse, 0, lanes * kern->size);
+    for (d = 0; d < Dv; d += n) { /* so many dims at a time, however many keys there are: dscores has room for them */
+        char *dout = attn__real_at(plan, worker->dout, d * lanes);
+        n = attn__min(Dv - d, ATTN__TILE_KEYS);
+        attn__gather(block, dout, block->tile.layout, &w->dout, d, n);
+        attn__gather(block, worker->dscores, block->tile.layout, &worker->call->out, d, n);
+        kern->block.add_dot(worker->delta, worker->dscores, dout, n, lanes);
+    }
+    for (row = 0; row < block->at.count; row++) {
+        attn__query_of(block, row, &h, &i);
+        lse = attn__get_element(attn__query_at(block, &w->lse, h, i, 0), w->lse.dtype);
+        if (attn__bits(lse) == attn__bits(attn__minus_infinity()))
+            lse = 0;
+        attn__set_real(plan, worker->lse, row, attn__divide(lse, worker->call->softmax_scale));
+        delta = attn__get_real(plan, worker->delta, row);
+        if (w->grads.dlse.data)
+            delta -= attn__get_element(attn__query_at(block, &w->grads.dlse, h, i, 0), w->grads.dlse.dtype);
+        attn__set_real(plan, worker->delta, row, delta);
+    }
+}
+
+/* Makes the block query block number `index` of a key/value head, counted through its group, and ready for
+   attn__prepare_tile; returns if it has rows: of one query head, from a multiple of block_rows on, with lists too, for
+   sums depend on that. */
+static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_head, size_t index)
+{
+    const attn__backward *w = worker->backward;
+    attn__block *block = &worker->block;
+    attn__place *at = &block->at;
+    size_t head = attn__quotient(index, w->head_blocks), first = (index - head * w->head_blocks) * w->block_rows;
+    attn__begin_item(at, w->plan, b);
+    at->queries = attn__valid_queries(w->plan, b);
+    at->kv_head = kv_head;
+    at->heads = 1;
+    at->head = kv_head * w->group;
+    at->row = head * at->queries + first;
+    at->count = first < at->queries ? attn__min(w->block_rows, at->queries - first) : 0;
+    block->tile.queries = at->count;
+    block->tile.lanes = attn__whole(at->count, worker->kern->lanes);
+    block->tile.layout = attn__layout_of(block, 0);
+    block->split_keys = worker->keys;
+    if (w->plan->schedule.mask_tiles > 0)
+        ATTN__MEMSET(block->mask_cache, 0, 2 * w->plan->schedule.mask_tiles);
+    return at->count > 0;
+}
+
+/* Does the block see keys of the chunk? The later a row, the later the keys that it sees: mostly the first and the last
+   row tell already that it does not. */
+static int attn__sees_chunk(attn__backward_worker *worker)
+{
+    attn__block *block = &worker->block;
+    attn__row row;
+    size_t h, i;
+    attn__query_of(block, 0, &h, &i);
+    attn__visible(&row, block->plan, block->at.b, i);
+    if (row.seen.from >= worker->keys.to)
+        return 0;
+    attn__visible(&row, block->plan, block->at.b, i + block->at.count - 1);
+    if (row.seen.to <= worker->keys.from)
+        return 0;
+    attn__find_visible(block);
+    return attn__max(block->visible_to_any.from, worker->keys.from) <
+           attn__min(block->visible_to_any.to, worker->keys.to);
+}
+
+/* -- a chunk: its rows of K and V, its sums -- */
+
+/* The chunk's rows of k or v, or of their gradients, as they lie. */
+static attn_mat attn__chunk_rows(const attn__backward_worker *worker, const attn_tensor *t)
+{
+    const attn__range *keys = &worker->keys;
+    const attn__place *at = &worker->block.at;
+    size_t item, row,
+        n = attn__find_rows(&worker->backward->plan->source, at->b, keys->from, keys->to - keys->from, &item, &row);
+    return attn__head_rows(t, item, at->kv_head, row, n, 0);
+}
+
+static void attn__fetch_rows(const attn__backward_worker *worker, attn__tile_cache *cache, const attn_tensor *t)
+{
+    const attn_mat rows = attn__chunk_rows(worker, t);
+    if (t->dim > 0) /* else there may be no data */
+        worker->kern->load(cache->rows, t->dim, rows.data, rows.dtype, rows.row_stride, rows.col_stride, rows.rows,
+                           rows.cols);
+    cache->head = worker->block.at.kv_head;
+    cache->held = worker->keys;
+}
+
+/* Sums of the chunk's keys come from the gradient t to register tiles as gemm has them, or go back. NULL: not wanted.
+   */
+static void attn__move_sums(const attn__backward_worker *worker, char *tiles, const attn_tensor *t, int store)
+{
+    const attn__kernels *kern = worker->kern;
+    const attn_mat m = attn__chunk_rows(worker, t);
+    size_t padded = attn__whole(m.cols, kern->lanes), r, c, high, wide, ld;
+    for (r = 0; tiles && r < m.rows; r += kern->rows)
+        for (c = 0; c < m.cols; c += kern->cols) {
+            char *tile = tiles + (r * padded + c * kern->rows) * kern->size;
+            void *at = attn__mat_at(&m, r, c);
+            ld = attn__min(kern->cols, padded - c);
+            high = attn__min(kern->rows, m.rows - r);
+            wide = attn__min(kern->cols, m.cols - c);
+            if (store)
+                kern->store(at, m.dtype, m.row_stride, m.col_stride, tile, ld, high, wide, 1.0);
+            else
+                kern->load(tile, ld, at, m.dtype, m.row_stride, m.col_stride, high, wide);
+        }
+}
+
+/* -- multi-head layer --
+
+   A row x of an input, or of the heads' out, became y = x w + b. Given dy,
+
+       dx = dy w^T      dw = x^T dy      db = 1^T dy          over all tokens of the batch
+
+   The forward pass is computed once more, with lse; then the gradients of Q, K and V as heads, from that of the heads'
+   out. dw is one product over the tokens whose rows of heads (dy; for wo that is x) are not all zero: tokens that are
+   padding, or hidden from all, or see nothing, take no part in it, whatever the caller has there. */
+
+static void attn__bias_backward(const attn__mha_backward *w, const attn__projection *p)
+{
+    attn_tensor dy = attn__join_heads(p->d.x ? p->d.heads : p->x);
+    attn_mat sums = attn_mat_of(w->rows, w->mha.plan.call.kern->real, 1, dy.dim), ones, rows;
+    size_t b, c;
+    if (!p->d.b || dy.dim == 0)
+        return;
+    ATTN__MEMSET(sums.data, 0, sums.cols * attn__size(sums.dtype));
+    for (b = 0; b < dy.batch && dy.len > 0; b++) {
+        rows = attn__head_rows(&dy, b, 0, 0, p->lens ? p->lens[b] : dy.len, 0);
+        ones = attn__ones(sums.dtype, 1, rows.rows);
+        attn__product(&sums, &ones, &rows, NULL, 1.0, 1, 0, &w->mha.ctx);
+    }
+    for (c = 0; c < dy.dim; c++)
+        p->d.b[c] = (float)(attn__mat_get(&sums, 0, c) + (w->grads->accumulate ? (double)p->d.b[c] : 0));
+}
+
+static void attn__mha_backward_run(attn__plan *plan)
+{
+    attn__mha_backward *w = (attn__mha_backward *)plan;
+    const attn__projection *p = w->mha.p, *last = p + 3;
+    const attn_mat wot = attn_mat_t(*last->w);
+    int inner = !attn__tensor_absent(&w->heads.dout);
+    if (inner || !attn__mat_absent(&w->grads->wo)) {
+        attn__plan_schedule(plan);
+        attn__mha_attend(&w->mha);
+    }
+    if (inner) {
+        attn__project(&w->mha, &w->heads.dout, last->x, &wot, NULL, last->lens, 0);
+        attn__backward_schedule(&w->heads);
+        attn__backward_execute(&w->heads);
+    }
+    for (; p <= last; p++) {
+        attn__bias_backward(w, p);
+        if (p < last)
+            attn__input_backward(w, p);
+        attn__weights_backward(w, p);
+    }
+}
+
+/* dx; of an input that the batch shares, from the sum of heads over the batch, in w->rows. */
+static void attn__input_backward(const attn__mha_backward *w, const attn__projection *p)
+{
+    attn_mat wt = attn_mat_t(*p->w), ones, items, sum;
+    attn_tensor heads = *p->d.heads;
+    const size_t *lens = p->lens;
+    size_t most = 0, b, n = heads.len * heads.heads * heads.dim;
+    if (attn__tensor_absent(p->d.x))
+        return;
+    if (p->d.x->batch != heads.batch) {
+        for (b = 0; lens && b < heads.batch; b++)
+            most = attn__max(most, lens[b]);
+        lens = lens ? &most : NULL;
+        ones = attn__ones(heads.dtype, 1, heads.batch);
+        items = attn_mat_of(heads.data, heads.dtype, heads.batch, n);
+        sum = attn_mat_of(w->rows, heads.dtype, 1, n);
+        attn__product(&sum, &ones, &items, NULL, 1.0, 0, 0, &w->mha.ctx);
+        heads.data = w->rows;
+        heads.batch = 1;
+    }
+    attn__project(&w->mha, p->d.x, &heads, &wt, NULL, lens, w->grads->accumulate);
+}
+
+static int attn__is_zero_row(const attn_mat *m, size_t row) /* of reals, of either sign */
+{
+    size_t c;
+    for (c = 0; c < m->cols; c++)
+        if (attn__bits(attn__get_element(attn__mat_at(m, row, c), m->dtype)) << 1 != 0)
+            return 0;
+    return 1;
+}
+
+/* dw, the last of the three: it overwrites w->rows, and heads where not all tokens count. The tokens are rows of two
+   matrices. Those of x are the caller's where all count and lie side by side, else copies; heads are closed up where
+   they lie. */
+static void attn__weights_backward(const attn__mha_backward *w, const attn__projection *p)
+{
+    const attn__kernels *kern = w->mha.plan.call.kern;
+    const attn_tensor rows = attn__join_heads(p->d.heads), all = attn__join_items(*p->x);
+    const attn_mat from = attn_mat_of(rows.data, rows.dtype, rows.batch * rows.len, rows.dim);
+    size_t L = rows.len, E = p->x->dim, bytes = from.cols * kern->size, count = 0, t, tokens;
+    attn_mat x, heads = from, dw = p->d.x ? *p->d.w : attn_mat_t(*p->d.w);
+    if (attn__mat_absent(p->d.w))
+        return;
+    for (t = 0; t < from.rows; t++)
+        count += !attn__is_zero_row(&from, t);
+    heads.rows = count;
+    x = attn_mat_of(w->rows, kern->real, count, E);
+    if (count == from.rows && all.batch == 1)
+        x = attn__head_rows(&all, 0, 0, 0, count, 0);
+    else
+        for (t = count = 0; t < from.rows && E > 0; t += attn__max(tokens, 1)) { /* runs of tokens that all count */
+            for (tokens = 0; tokens < L - t % L && !attn__is_zero_row(&from, t + tokens); tokens++) /* of one item */
+                continue;
+            if (tokens == 0)
+                continue;
+            kern->load(attn__mat_at(&x, count, 0), E, attn__tensor_at(p->x, t / L, 0, t % L, 0), p->x->dtype,
+                       p->x->len_stride, p->x->dim_stride, tokens, E);
+            ATTN__MEMMOVE(attn__mat_at(&heads, count, 0), attn__mat_at(&from, t, 0), tokens * bytes);
+            count += tokens;
+        }
+    x = attn_mat_t(x);
+    attn__product(&dw, &x, &heads, NULL, 1.0, w->grads->accumulate, 0, &w->mha.ctx);
+}
+
+/* -- its plan -- */
+
+/* Explains the plan of the way there, then that of the way back, which takes its place. */
+static void attn__say_mha_backward(attn__message *t, const attn__plan *plan)
+{
+    attn__mha_backward *w = (attn__mha_backward *)(uintptr_t)plan;
+    attn__plan_schedule(&w->mha.plan);
+    attn__say_plan(t, plan);
+    if (attn__tensor_absent(&w->heads.dout))
+        return;
+    attn__backward_schedule(&w->heads);
+    attn__say(t, "then the way back through the heads: ");
+    attn__say_backward(t, &w->heads);
+}
+
+ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
+                                       attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
+                                       const attn_ctx *ctx)
+{
+    static const attn__job attn__layer_back = {sizeof(attn__mha_backward), attn__mha_backward_plan,
+                                               attn__carve_mha_backward,   "dout",
+                                               attn__say_mha_backward,     attn__mha_backward_run};
+    const attn__given given = {&dout, &q, &k, &v, opts, ctx, weights, grads, NULL, NULL};
+    return attn__do_job(&attn__layer_back, &given);
+}
+
+static void attn__mha_backward_plan(attn__plan *plan, attn__check *c, const attn__given *given)
+{
+    static const attn_mha_grads attn__none = ATTN__ZERO;
+    const attn_mha_grads *g = given->grads ? (const attn_mha_grads *)given->grads : &attn__none;
+    attn__mha_backward *w = (attn__mha_backward *)plan;
+    attn__call *call = &plan->call;
+    attn_grads *heads = &w->heads.grads;
+    const attn__projection_back d[] = {{&heads->q, &g->q, &g->wq, g->bq},
+                                       {&heads->k, &g->k, &g->wk, g->bk},
+                                       {&heads->v, &g->v, &g->wv, g->bv},
+                                       {&call->out, NULL, &g->wo, g->bo}};
+    attn__projection *p;
+    attn__copy_struct(&w->heads, NULL, sizeof w->heads);
+    w->grads = g;
+    attn__mha_begin(&w->mha, given);
+    attn__forget_outputs(&call->opts);
+    for (p = w->mha.p; p < w->mha.p + 4; p++)
+        p->d = d[p - w->mha.p];
+    attn__check_begin(c, given->ctx);
+    if (!given->grads)
+        attn__fault(c, ATTN_ERR_NULL, 0, "grads");
+    attn__mha_grads_list(c, w);
+    attn__mha_list(c, &w->mha, given, 1);
+    for (p = w->mha.p; p < w->mha.p + 3; p++)
+        if (!attn__tensor_absent(p->d.x) || !attn__mat_absent(p->d.w) || p->d.b) { /* that takes those of heads, lse */
+            *p->d.heads = *p->heads;
+            w->heads.dout = call->out;
+            call->opts.lse = attn__packed(call->q.dtype, call->q.batch, call->q.len, call->q.heads, 1);
+            call->has_options = 1;
+        }
+    attn__plan_resolve(plan, c, 0);
+    attn__require(c, !call->opts.score_mod, ATTN_ERR_VALUE, "opts.score_mod");
+}
+
+/* Lists the gradients, of the shapes of what they belong to. */
+static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
+{
+    static const attn__argument attn__members[] = {
+        ATTN__MEMBER(grads, mha_grads, q, ATTN__GRADIENT, ATTN__SHAPE4(Gq, 1, Lq, Eq)),
+        ATTN__MEMBER(grads, mha_grads, k, ATTN__GRADIENT, ATTN__SHAPE4(Gk, 1, Lk, Ek)),
+        ATTN__MEMBER(grads, mha_grads, v, ATTN__GRADIENT, ATTN__SHAPE4(Gv, 1, Lk, Ev)),
+        ATTN__MEMBER(grads, mha_grads, wq, ATTN__GRADIENT | ATTN__MAT, ATTN__SHAPE2(Eq, HD)),
+        ATTN__MEMBER(grads, mha_grads, wk, ATTN__GRADIENT | ATTN__MAT, ATTN__SHAPE2(Ek, KD)),
+        ATTN__MEMBER(grads, mha_grads, wv, ATTN__GRADIENT | ATTN__MAT, ATTN__SHAPE2(Ev, KV)),
+        ATTN__MEMBER(grads, mha_grads, wo, ATTN__GRADIENT | ATTN__MAT, ATTN__SHAPE2(HV, E)),
+        ATTN__MEMBER(grads, mha_grads, bq, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(HD)),
+        ATTN__MEMBER(grads, mha_grads, bk, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(KD)),
+        ATTN__MEMBER(grads, mha_grads, bv, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(KV)),
+        ATTN__MEMBER(grads, mha_grads, bo, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(E))};
+    const attn__projection *p = w->mha.p;
+    c->ignored = w->grads->accumulate ? 0 : ATTN__SUM;
+    attn__bind(c, ATTN__L_Gq, attn__gradient_items(p[0].d.x, p[0].x));
+    attn__bind(c, ATTN__L_Gk, attn__gradient_items(p[1].d.x, p[1].x));
+    attn__bind(c, ATTN__L_Gv, attn__gradient_items(p[2].d.x, p[2].x));
+    attn__list(c, attn__members, 11, w->grads, NULL, 0);
+}
+
+/* Carves the scratch of a layer's way back, and cuts the work of the way back through the heads, which runs in it. */
+static size_t attn__carve_mha_backward(attn__plan *plan, char *base)
+{
+    attn__arena arena = {base, 0};
+    attn__call *call = &plan->call;
+    attn__mha_backward *w = (attn__mha_backward *)plan;
+    attn__backward *heads = &w->heads;
+    const attn__projection *p = w->mha.p;
+    for (; p < w->mha.p + 3; p++)
+        attn__carve_tensor(&arena, p->heads);
+    attn__carve_tensor(&arena, &call->opts.lse);
+    attn__carve_tensor(&arena, &heads->dout);
+    w->rows = base; /* as long as these five at least, of which q, k or v has room for sums of heads */
+    for (p = w->mha.p; p < w->mha.p + 4; p++) {
+        attn_tensor tokens = attn__packed(call->kern->real, call->q.batch, p->x->len, 1, p->x->dim);
+        attn__arena rows = {NULL, 0};
+        attn__carve(&rows, p->w->cols, call->kern->size);
+        if (!attn__mat_absent(p->d.w))
+            attn__carve_tensor(&rows, &tokens);
+        arena.used = attn__max(arena.used, rows.used);
+    }
+    attn__carve_tensor(&arena, &call->out);
+    for (p = w->mha.p; p < w->mha.p + 3; p++)
+        attn__carve_tensor(&arena, p->d.heads);
+    heads->plan = plan; /* which serves one after the other */
+    heads->lse = call->opts.lse;
+    if (arena.used == SIZE_MAX || (!attn__tensor_absent(&heads->dout) && !attn__backward_schedule(heads)))
+        return SIZE_MAX;
+    return attn__carve_rest(&w->mha, &arena, attn__max(plan->bytes, heads->bytes));
+}
+
+#endif /* ATTN_NO_TRAINING */
+
+#ifdef __cplusplus
+}
+#endif
+
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wignored-pragmas"
+#pragma float_control(pop)
+#pragma clang diagnostic pop
+#endif
+
+#ifdef ATTN__OPTIMIZED
+#pragma GCC pop_options
+typedef int attn__optimized; /* gcc is back with the next token, but forgets a macro: */
+#undef __OPTIMIZE__
+#endif
+
+#endif /* not pasted */
+#endif /* ATTN_IMPLEMENTATION, once */
+
+#elif !defined(ATTN__PASS) /* ATTN__GROUND */
+
+/* ==== compiler and configuration ================================================================================ */
 
 #include <float.h>
 
@@ -1063,14 +7862,7 @@ extern void *memset(void *to, int byte, size_t size);
 #define ATTN_ASSERT(condition) ((void)0)
 #endif
 
-/* The name under which this file includes itself, once for each variant of the kernels (section 9). */
-#if !defined(ATTN_HEADER) && defined(__FILE_NAME__)
-#define ATTN_HEADER __FILE_NAME__
-#elif !defined(ATTN_HEADER)
-#define ATTN_HEADER "attn.h"
-#endif
-
-/* The variants of the kernels that this compiler can build. The program chooses among them when it runs (section 4). */
+/* The variants of the kernels that this compiler can build. The program chooses among them when it runs. */
 #if !defined(ATTN_NO_SIMD) && !defined(__TINYC__)
 #if ((defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))) ||                       \
     (defined(_MSC_VER) && defined(_M_X64))
@@ -1200,6 +7992,8 @@ extern "C" {
 #endif
 /* clang-format on */
 
+/* ==== sizes and memory ========================================================================================== */
+
 ATTN__NOINLINE void *attn__allocate(size_t size)
 {
     int saved = ATTN__ERRNO;
@@ -1229,7 +8023,7 @@ static size_t attn__max(size_t a, size_t b)
 }
 
 /* The number of blocks that cover n elements, n / block rounded up; one block, the common case, without a division. */
-static size_t attn__blocks(size_t n, size_t block)
+static size_t attn__ceil_div(size_t n, size_t block)
 {
     return n <= block ? n != 0 : (n - 1) / block + 1;
 }
@@ -1316,7 +8110,7 @@ ATTN__INLINE void *attn__put(attn__arena *arena, size_t bytes)
     return (void *)at;
 }
 
-/* ==== 2. views and dtypes ========================================================================================
+/* ==== views ========================================================================================================
 
    Matrices and tensors are passed by value in the API and by pointer inside. */
 
@@ -1447,10 +8241,10 @@ static void *attn__mat_at(const attn_mat *m, size_t r, size_t c)
     return attn__at(m->data, m->dtype, (ptrdiff_t)r * m->row_stride + (ptrdiff_t)c * m->col_stride);
 }
 
-static attn_mat attn__mat_part(const attn_mat *m, size_t r, size_t c, size_t rows, size_t cols)
+static attn_mat attn__submatrix(const attn_mat *m, size_t r, size_t c, size_t rows, size_t cols)
 {
-    const attn_mat part = {attn__mat_at(m, r, c), m->dtype, rows, cols, m->row_stride, m->col_stride};
-    return part;
+    const attn_mat some = {attn__mat_at(m, r, c), m->dtype, rows, cols, m->row_stride, m->col_stride};
+    return some;
 }
 
 ATTN__NOINLINE void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, size_t i, size_t d)
@@ -1461,7 +8255,7 @@ ATTN__NOINLINE void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, s
 }
 
 /* Rows first .. first + count - 1 of a head, from column d on; all of that is there. */
-ATTN__NOINLINE attn_mat attn__head_part(const attn_tensor *t, size_t b, size_t h, size_t first, size_t count, size_t d)
+ATTN__NOINLINE attn_mat attn__head_rows(const attn_tensor *t, size_t b, size_t h, size_t first, size_t count, size_t d)
 {
     attn_mat m = {t->data, t->dtype, count, t->dim - d, t->len_stride, t->dim_stride};
     if (count > 0 && t->dim > d)
@@ -1519,7 +8313,7 @@ ATTN_API attn_mat attn_mat_t(attn_mat m)
 ATTN_API attn_mat attn_mat_rows(attn_mat m, size_t first, size_t count)
 {
     const attn_tensor rows = attn_tensor_slice(attn__as_tensor(&m), first, count); /* bad ones are a bad matrix */
-    return attn__head_part(&rows, 0, 0, 0, rows.len, 0);
+    return attn__head_rows(&rows, 0, 0, 0, rows.len, 0);
 }
 
 ATTN_API attn_mat attn_mat_cols(attn_mat m, size_t first, size_t count)
@@ -1600,7 +8394,7 @@ ATTN_API attn_mat attn_head(attn_tensor t, size_t b, size_t h)
 {
     if (!attn__tensor_fits(&t) || b >= t.batch || h >= t.heads)
         return attn__bad_mat;
-    return attn__head_part(&t, b, h, 0, t.len, 0);
+    return attn__head_rows(&t, b, h, 0, t.len, 0);
 }
 
 ATTN_API int attn_version(void)
@@ -1622,7 +8416,7 @@ ATTN_API const char *attn_status_string(attn_status status)
     return (unsigned)status < sizeof attn__texts / sizeof *attn__texts ? attn__texts[status] : "unknown status";
 }
 
-/* -- NaN and infinities --
+/* ==== NaN and infinities ===========================================================================================
 
    They are made and tested by their bits: -ffast-math would fold a comparison. Under it, or a part of it that no macro
    tells of, clang also takes for granted that no argument and no result of a function is NaN or infinite, so bits pass
@@ -1677,14 +8471,14 @@ static int attn__is_factor(double x, attn_dtype first_input)
     return attn__is_finite(x) && (first_input == ATTN_F64 || (x <= FLT_MAX && x >= -FLT_MAX));
 }
 
-/* -- text -- */
+/* -- messages -- */
 
-typedef struct attn__text {
+typedef struct attn__message {
     char *at;
     size_t left; /* with room for the end of the string */
-} attn__text;
+} attn__message;
 
-ATTN__NOINLINE void attn__say(attn__text *text, const char *s)
+ATTN__NOINLINE void attn__say(attn__message *text, const char *s)
 {
     for (; *s && text->left > 1; s++, text->left--)
         *text->at++ = *s;
@@ -1692,7 +8486,7 @@ ATTN__NOINLINE void attn__say(attn__text *text, const char *s)
         *text->at = 0;
 }
 
-ATTN__NOINLINE void attn__say_number(attn__text *text, const char *before, size_t n, const char *after)
+ATTN__NOINLINE void attn__say_number(attn__message *text, const char *before, size_t n, const char *after)
 {
     char digits[24];
     size_t i = sizeof digits - 1;
@@ -1713,7 +8507,7 @@ static int attn__begins(const char *name, const char *with) /* with the other, u
     return *name == 0 || *name == '.';
 }
 
-/* -- arguments --
+/* ==== arguments ====================================================================================================
 
    A public function describes its arguments in a table, from left to right: their names, what may stand there, and
    their shapes in letters, B Hkv Lk D. A letter is bound to a size by the first argument that has it: inputs first,
@@ -1804,7 +8598,7 @@ typedef struct attn__check {
     const attn_ctx *ctx;          /* or NULL */
     attn_fault *wanted;
     int ignored, written; /* roles that do not count: SUM, unless it is added to; those that are outputs: STORED */
-    uint64_t bound;             /* a bit for each letter that is bound, */
+    uint64_t bound;       /* a bit for each letter that is bound, */
     size_t size[ATTN__LETTERS]; /* and the size */
     attn__view *checked, *end;  /* of the list */
     attn__view view[ATTN__ARGUMENTS];
@@ -2262,7 +9056,7 @@ static void attn__check_listed(attn__check *c)
     } while (0)
 
 /* The text of a fault. Its numbers are said where `middle` joins them; else this is all of it, or nothing. */
-static void attn__say_fault(attn__text *t, const attn__check *c)
+static void attn__say_fault(attn__message *t, const attn__check *c)
 {
     if (*c->middle == ' ' || *c->middle == ',') {
         attn__say_number(t, "", c->found, c->middle);
@@ -2276,7 +9070,7 @@ static void attn__say_fault(attn__text *t, const attn__check *c)
 /* What a function returns; tells who wants to know which argument is at fault, and why. */
 static attn_status attn__check_end(const attn__check *c)
 {
-    attn__text t;
+    attn__message t;
     if (c->status != ATTN_OK && c->wanted) {
         c->wanted->argument = c->argument;
         c->wanted->other = c->other;
@@ -2295,7 +9089,7 @@ static void attn__require_lengths(attn__check *c, const size_t *lens, size_t B, 
         attn__require_most(c, lens[b], most, argument);
 }
 
-/* -- elements -- */
+/* ==== elements ================================================================================================== */
 
 /* Rounds a double to a 16-bit float whose mantissa has so many bits: once, to nearest even, with subnormals, infinities
    and the top bits of a NaN's payload. It computes in integers, so that no compiler flag changes the result. */
@@ -2423,13 +9217,13 @@ ATTN_API void attn_mat_set(attn_mat m, size_t r, size_t c, double value)
 ATTN__NOINLINE void attn__copy(const attn_mat *out, const attn_mat *in)
 {
     int convert = out->dtype != in->dtype || out->dtype == ATTN_BOOL;
-    size_t r, c, run = !convert && out->col_stride == 1 && in->col_stride == 1 ? out->cols : 1;
+    size_t r, c, together = !convert && out->col_stride == 1 && in->col_stride == 1 ? out->cols : 1;
     for (r = 0; r < out->rows && out->cols > 0; r++)
-        for (c = 0; c < out->cols; c += run)
+        for (c = 0; c < out->cols; c += together)
             if (convert)
                 attn__mat_set(out, r, c, attn__mat_get(in, r, c));
             else
-                ATTN__MEMMOVE(attn__mat_at(out, r, c), attn__mat_at(in, r, c), run * attn__size(out->dtype));
+                ATTN__MEMMOVE(attn__mat_at(out, r, c), attn__mat_at(in, r, c), together * attn__size(out->dtype));
 }
 
 ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
@@ -2444,7 +9238,7 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
     return c.status;
 }
 
-/* ==== 3. scalar math ============================================================================================= */
+/* ==== scalar math =============================================================================================== */
 
 #define ATTN__LOG2E 1.4426950408889634          /* log2(e) rounded to double, */
 #define ATTN__LOG2E_REST 2.0355273740931033e-17 /* and what is missing from it */
@@ -2512,18 +9306,23 @@ ATTN__NOINLINE double attn__subtract(double x, double y)
     return x - y;
 }
 
-/* *sum += part, compensated: what a rounding adds too much, *lost, is taken off the next part. After the last one *sum
+/* *sum += term, compensated: what a rounding adds too much, *lost, is taken off the next term. After the last one *sum
    is the result: *lost is less than an ulp of it.                                             Kahan 1965, CACM 8(1) */
-static void attn__add(double *sum, double *lost, double part)
+static void attn__add(double *sum, double *lost, double term)
 {
-    double exact = part - *lost, total = *sum + exact;
+    double exact = term - *lost, total = *sum + exact;
     *lost = attn__subtract(attn__subtract(total, *sum), exact);
     *sum = total;
 }
 
-/* ==== 4. instruction sets, kernel table, threads =================================================================
+static double attn__scale(double scale, size_t D) /* the one place that knows what scale 0 means */
+{
+    return D == 0 ? scale : attn__default(scale, 1.0 / attn__sqrt((double)D));
+}
 
-   Every pass of section 9 fills one table. A kernel works on a block, in the real type of its pass (float or double):
+/* ==== the kernel table =============================================================================================
+
+   What attention asks of an instruction set. Every pass of the kernels fills one table. A kernel works on a block, in the real type of its pass (float or double):
    rows of reals, `ld` elements apart. load and store stand between that layout and the user's views. */
 
 /* Rows of a tile's keys or values, and what is prefetched while they are multiplied. */
@@ -2557,7 +9356,7 @@ typedef struct attn__few {
 } attn__few;
 
 /* What a kernel of few rows does at a time: some queries of a head, and some of its keys. */
-typedef struct attn__few_run {
+typedef struct attn__few_job {
     const attn__few *few;    /* of K or V */
     size_t first, keys;      /* of its keys */
     const void *x;           /* the queries, or their weights of these keys: rows of reals, ldx apart */
@@ -2566,19 +9365,19 @@ typedef struct attn__few_run {
     ptrdiff_t head, fetch;   /* bytes from where a key's rows are to that of the head, and to what is prefetched, */
     size_t fetch_bytes;      /* which is so long */
     void *lanes;             /* dot: of each query dot_keys vectors, one for each key */
-} attn__few_run;
+} attn__few_job;
 
-/* The row of key number i of the run. */
-ATTN__INLINE const char *attn__key_of(const attn__few_run *run, size_t i)
+/* The row of key number i of the job. */
+ATTN__INLINE const char *attn__key_of(const attn__few_job *job, size_t i)
 {
-    const attn__few *few = run->few;
-    return few->at ? few->at[run->first + i] : few->row + (ptrdiff_t)(run->first + i) * few->step;
+    const attn__few *few = job->few;
+    return few->at ? few->at[job->first + i] : few->row + (ptrdiff_t)(job->first + i) * few->step;
 }
 
 /* -- tuning --
 
    Numbers that speed depends on; bits depend on some of them, too, which are listed under "What keeps bits equal".
-   Shapes of register tiles, and how many sums a loop keeps, are the passes' (section 9).
+   Shapes of register tiles, and how many sums a loop keeps, are the passes' own.
 
    In parentheses stands what another number does: speed with it, that with the present one being 1. Measured on a Xeon
    of the kind of Sapphire Rapids (AVX-512, 2 MiB of second-level cache), unless another is named; calls of two builds
@@ -2613,11 +9412,11 @@ ATTN__INLINE const char *attn__key_of(const attn__few_run *run, size_t i)
    - x w^T, 512 and 1024 columns and terms: with AVX-512, up to 24 rows dot is 1.0 to 1.2 times as fast as either way
      of gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows 1.0 to 1.4 times; in double with AVX-512, 16 rows 0.8
      to 1.0 times, with AVX2 too, whose number was left as that of float. VECTOR128 and plain C gain by dot at any
-     number, and have that of AVX2; so has NEON, unmeasured. Beyond it, up to `turned` rows gemm of w x^T is faster. */
+     number, and have that of AVX2; so has NEON, unmeasured. Beyond it, up to `transposed` rows gemm of w x^T is faster. */
 typedef struct attn__tuning {
-    size_t few;      /* rows of an item and group */
-    size_t few_rows; /* rows of x in x w^T, unless they are short: attn__are_few */
-    size_t turned;   /* and of those that are not few, so many */
+    size_t few;        /* rows of an item and group */
+    size_t few_rows;   /* rows of x in x w^T, unless they are short: attn__are_few */
+    size_t transposed; /* and of those that are not few, so many */
 } attn__tuning;
 
 /* clang-format off */
@@ -2651,7 +9450,7 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
    measured one by one.) */
 #define ATTN__MERGE_ROWS 32
 #define ATTN__DOT_MOST 8 /* queries that dot multiplies together, in any pass */
-#define ATTN__MERGE_TURNS 16
+#define ATTN__MERGE_STEPS 16
 #define ATTN__MERGE_AHEAD 8
 
 /* Elements of the rows of a softmax that a worker takes at a time: less would be lost in starting it. (4096,
@@ -2677,13 +9476,13 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
 #define ATTN__GEMM_FEW_NC 64
 #define ATTN__GEMM_FEW_LITTLE 4    /* rows of small blocks, whose parts have as few terms as the others have columns */
 #define ATTN__GEMM_FEW_B_BYTES 512 /* of a part of a sum where b is copied: so much of each column */
-#define ATTN__GEMM_FEW_PAD 16 /* reals between copied rows, which would else compete for one set of a cache */
+#define ATTN__GEMM_FEW_PAD 16      /* reals between copied rows, which would else compete for one set of a cache */
 
-/* Products that are turned around: where w has so many times as many rows, else packing w costs less than it saves; and
+/* Products that are transposed around: where w has so many times as many rows, else packing w costs less than it saves; and
    rows of w in a block, few enough for threads to share. (COLS 4: 1; 16: 48 x 512 x 512 0.5 to 0.9; MC 64: 0.95; 256:
    1.04, but nothing is left to share.) */
-#define ATTN__GEMM_TURNED_COLS 8
-#define ATTN__GEMM_TURNED_MC 128
+#define ATTN__GEMM_TRANSPOSED_COLS 8
+#define ATTN__GEMM_TRANSPOSED_MC 128
 
 /* Products with far rows. (Of the CPUs that have them, Zen 4, not measured one by one.) */
 #define ATTN__GEMM_FAR_STREAMS 8                    /* as many long rows as `dot` reads together for one of x */
@@ -2754,14 +9553,14 @@ typedef struct attn__tile {
     attn__layout layout;    /* of scores and bias */
     size_t first_key, keys; /* the number of its first key; how many: with lists, numbers may have gaps */
     size_t chain_ends[ATTN__FIRST_KEYS / ATTN__FIRST_CHAIN]; /* how many of them precede the end of each short chain */
-    size_t queries, lanes;  /* of the block; and filled up to whole vectors */
-    void *scores;           /* softmax turns them into the weights exp(score - max) */
-    const void *bias;       /* or NULL */
-    const void *bias_rows;  /* or NULL; in place of bias, reals where the caller has them: keys side by side, */
-    ptrdiff_t bias_step;    /* queries so far apart. Queries lie on lanes and fill their vectors, without ALiBi; */
-                            /* keys are a multiple of ATTN__BIAS_KEYS */
-    const void *mask;       /* or NULL; bits as load_bits makes them, `lanes` words for each word of keys */
-    attn__bounds bounds;    /* all NULL: every query sees every key */
+    size_t queries, lanes;                                   /* of the block; and filled up to whole vectors */
+    void *scores;                                            /* softmax turns them into the weights exp(score - max) */
+    const void *bias;                                        /* or NULL */
+    const void *bias_rows;   /* or NULL; in place of bias, reals where the caller has them: keys side by side, */
+    ptrdiff_t bias_step;     /* queries so far apart. Queries lie on lanes and fill their vectors, without ALiBi; */
+                             /* keys are a multiple of ATTN__BIAS_KEYS */
+    const void *mask;        /* or NULL; bits as load_bits makes them, `lanes` words for each word of keys */
+    attn__bounds bounds;     /* all NULL: every query sees every key */
     const uint16_t *numbers; /* few rows, with lists: of each key, its number less that of a multiple of FEW_CHAIN */
     const void *position, *slope; /* of each query, for ALiBi: position less the tile's first key; -slope; or NULL */
     void *factor;                 /* of each query: softmax leaves exp(old max - new max) */
@@ -2866,7 +9665,7 @@ typedef struct attn__kernels {
     size_t lanes;      /* reals in a vector */
     size_t rows, cols; /* the register tile of gemm; the last one of a row may be some vectors narrower */
     const attn__tuning *tuned;
-    size_t dot_keys;   /* dot takes so many keys together: lanes, or more */
+    size_t dot_keys;    /* dot takes so many keys together: lanes, or more */
     attn_dtype element; /* of a term, */
     size_t term;        /* which has so many of them */
     unsigned reads;     /* a bit for each type of rows that dot and weigh read where they lie */
@@ -2894,10 +9693,10 @@ typedef struct attn__kernels {
     /* out[r][j] = x[r] . k[j], for few rows of x: of `dims` reals (or BF16, in a pass with pairs), and zeros up to whole
        vectors. The terms of a product lie on lanes. Up to a multiple of dot_keys, scores of 0 follow. By attn__run_few,
        as weigh is */
-    void (*dot)(const attn__few_run *run);
+    void (*dot)(const attn__few_job *job);
 
     /* out[r] += sum over j of x[r][j] v[j], over the keys of a chain. Dims on lanes, in whole vectors */
-    void (*weigh)(const attn__few_run *run);
+    void (*weigh)(const attn__few_job *job);
 
     /* rows x cols reals, whole vectors, become a panel of terms where they lie */
     void (*to_terms)(void *x, size_t rows, size_t cols);
@@ -2932,40 +9731,42 @@ typedef struct attn__kernels {
 } attn__kernels;
 
 /* Few rows of x by all keys: out = x K^T; or with `values` out += x V, in chains of FEW_CHAIN keys, of which the first
-   key begins one. The queries of all heads share the read of some keys. Of what is prefetched each run takes its share,
+   key begins one. The queries of all heads share the read of some keys. Of what is prefetched each job takes its share,
    so that memory has something to do while any of them computes. */
 static void attn__run_few(const attn__kernels *kern, void *out, size_t ld, const void *x, size_t ldx,
                           const attn__few *few, int values)
 {
     const size_t step = values ? ATTN__FEW_CHAIN : kern->dot_keys, size = kern->size;
     size_t head, r, n;
-    attn__few_run run = {few, 0, 0, x, out, 0, ldx, ld, 0, 0, 0, few->lanes};
-    for (; run.first < few->keys; run.first += step)
+    attn__few_job job = {few, 0, 0, x, out, 0, ldx, ld, 0, 0, 0, few->lanes};
+    for (; job.first < few->keys; job.first += step)
         for (head = r = 0; head < few->heads; head++)
-            for (n = 0; n < few->queries; n += run.queries, r += run.queries) {
-                run.keys = attn__min(few->keys - run.first, step);
-                run.queries = attn__min(few->queries - n, ATTN__DOT_MOST);
-                run.x = (const char *)x + (r * ldx + (values ? run.first : 0)) * size;
-                run.out = (char *)out + (r * ld + (values ? 0 : run.first)) * size;
-                run.head = (ptrdiff_t)head * few->apart;
+            for (n = 0; n < few->queries; n += job.queries, r += job.queries) {
+                job.keys = attn__min(few->keys - job.first, step);
+                job.queries = attn__min(few->queries - n, ATTN__DOT_MOST);
+                job.x = (const char *)x + (r * ldx + (values ? job.first : 0)) * size;
+                job.out = (char *)out + (r * ld + (values ? 0 : job.first)) * size;
+                job.head = (ptrdiff_t)head * few->apart;
                 if (few->next) {
-                    run.fetch = (ptrdiff_t)head * few->next_apart + (ptrdiff_t)(n * few->next_bytes / few->queries);
-                    run.fetch_bytes = run.queries * few->next_bytes / few->queries;
+                    job.fetch = (ptrdiff_t)head * few->next_apart + (ptrdiff_t)(n * few->next_bytes / few->queries);
+                    job.fetch_bytes = job.queries * few->next_bytes / few->queries;
                 }
                 if (few->part)
-                    run.lanes = (char *)few->lanes + r * step * kern->lanes * size;
-                (values ? kern->weigh : kern->dot)(&run);
+                    job.lanes = (char *)few->lanes + r * step * kern->lanes * size;
+                (values ? kern->weigh : kern->dot)(&job);
             }
 }
 
+/* ==== instruction sets ========================================================================================== */
+
 #if defined(ATTN__X86)
 
-static void attn__cpuid(uint32_t leaf, uint32_t part, uint32_t r[4]) /* eax, ebx, ecx, edx */
+static void attn__cpuid(uint32_t leaf, uint32_t subleaf, uint32_t r[4]) /* eax, ebx, ecx, edx */
 {
 #if defined(_MSC_VER)
-    __cpuidex((int *)r, (int)leaf, (int)part);
+    __cpuidex((int *)r, (int)leaf, (int)subleaf);
 #else
-    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(part));
+    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(subleaf));
 #endif
 }
 
@@ -3009,7 +9810,7 @@ static unsigned attn__detect(void)
     if (leaves < 7 || (r[2] & basics) != basics)
         return isas;
     saved = attn__xgetbv();
-    attn__cpuid(7, 0, r); /* ebx: bit 5 AVX2; 16, 17, 30, 31 AVX-512 F, DQ, BW, VL */
+    attn__cpuid(7, 0, r);                      /* ebx: bit 5 AVX2; 16, 17, 30, 31 AVX-512 F, DQ, BW, VL */
     if (maker == ATTN__AMD && r[1] & 1u << 16) /* Zen 4 and later */
         isas |= (signature & 0xff00f00) == 0xa00f00 ? ATTN__FAR_STREAMS : 0;
     if ((saved & 0x06) != 0x06 || !(r[1] & 1u << 5))
@@ -3020,7 +9821,7 @@ static unsigned attn__detect(void)
         return isas;
     isas |= 1u << ATTN_ISA_AVX512 | (maker == ATTN__INTEL ? ATTN__FETCHES_FEW : 0);
 #ifdef ATTN__AVX512BF16
-    attn__cpuid(7, r[0] > 0, r); /* part 1, if there is one; eax: bit 5 AVX512_BF16 */
+    attn__cpuid(7, r[0] > 0, r); /* leaf 1 of these, if there is one; eax: bit 5 AVX512_BF16 */
     if (r[0] & 1u << 5)
         isas |= 1u << ATTN_ISA_AVX512BF16 | (maker == ATTN__AMD ? ATTN__PAIRS_BEST : 0);
 #endif
@@ -3058,9 +9859,9 @@ static unsigned attn__isas(void) /* every CPU has all that this build has */
 
 #endif
 
-/* -- the passes of section 9, and the way to their tables --
+/* -- the passes of the kernels, and the way to their tables --
 
-   Section 9, at the end of this file, is a template: with ATTN__PASS defined, including this file compiles that section
+   The kernels, at the end of this file, are a template: with ATTN__PASS defined, including this file compiles them
    alone, for one instruction set, in float and in double. */
 
 #define ATTN__PASS_SCALAR 1
@@ -3086,12 +9887,6 @@ static void attn__are_reals(void *x, size_t rows, size_t cols) /* terms already 
 
 #define ATTN__PASS ATTN__PASS_SCALAR
 #include ATTN_HEADER
-
-#ifndef ATTN__PASSED
-/* clang-format off */
-#error "attn.h includes itself, but found another file: define ATTN_HEADER as its name, and do not paste it"
-/* clang-format on */
-#endif
 
 #if defined(ATTN__X86)
 #define ATTN__PASS ATTN__PASS_AVX2
@@ -3153,7 +9948,7 @@ ATTN_API int attn_isa_available(attn_isa isa)
     return attn__kernels_for(isa, ATTN_F32) != NULL;
 }
 
-/* -- the ctx: kernels, workers, scratch -- */
+/* ==== the ctx: kernels, workers, scratch ======================================================================== */
 
 /* A run has so many workers at the most, however wide the caller's attn_parallel is: their scratch is proportional. */
 #define ATTN__WORKERS 256
@@ -3200,7 +9995,7 @@ static const char *attn__why_no_pairs(const attn__kernels *kern, const attn_ctx 
 
 static size_t attn__terms(const attn__kernels *kern, size_t n) /* of n elements */
 {
-    return kern->term == 1 ? n : attn__blocks(n, kern->term);
+    return kern->term == 1 ? n : attn__ceil_div(n, kern->term);
 }
 
 static int attn__is_panel(const attn__kernels *kern, attn_dtype dtype) /* are rows of such elements one, as they lie? */
@@ -3233,10 +10028,10 @@ typedef struct attn__share {
     void (*worker)(struct attn__share *share);
     void *arg;
     size_t items, workers; /* of the run */
-    char *scratch; /* of this worker, aligned; of the run, before that: a slice for each, one after the other; */
-    size_t bytes;  /* how large a slice is. If there is no scratch, it is on the worker's stack */
-    size_t index;  /* of this worker */
-    size_t next, *taken;   /* the next item, where they are dealt out in turn; how many all workers have taken, else */
+    char *scratch;       /* of this worker, aligned; of the run, before that: a slice for each, one after the other; */
+    size_t bytes;        /* how large a slice is. If there is no scratch, it is on the worker's stack */
+    size_t index;        /* of this worker */
+    size_t next, *taken; /* the next item, where they are dealt out in turn; how many all workers have taken, else */
 } attn__share;
 
 /* Each worker takes the next free item, so that all end at about the same time; without atomics items are dealt out in
@@ -3305,7 +10100,46 @@ static void attn__spread(const attn_ctx *ctx, size_t workers, size_t items, void
         attn__work_of(&share);
 }
 
-/* -- a pool of threads -- */
+/* The scratch of a checked call, aligned: the caller's, or memory that becomes *own, for attn__release. NULL if there
+   is a fault, or too little memory, which is one from then on; and in a dry run. */
+static char *attn__borrow(attn__check *check, const attn_ctx *ctx, size_t bytes, void **own)
+{
+    void *scratch = NULL, *given = ctx ? ctx->scratch : NULL;
+    size_t size = given ? ctx->scratch_size : 0;
+    *own = NULL;
+    if (attn__is_dry(check))
+        return NULL;
+    if (check->status == ATTN_OK && (!given || size >= bytes))
+        scratch = given ? given : (*own = attn__allocate(bytes));
+    if (!scratch)
+        attn__blame(check, ATTN_ERR_NOMEM, "ctx.scratch", size, " bytes, where it takes ", bytes, "");
+    return scratch ? attn__align(scratch) : NULL;
+}
+
+/* In a dry run: tells how much scratch the call has use for, and begins to say how it would run, or says why it would
+   fail. Returns 0 if no more is to be said. */
+static int attn__tell(attn__message *t, attn__check *c, const attn__kernels *kern, size_t bytes)
+{
+    attn_dry_run *dry = c->ctx->dry_run;
+    t->at = dry->text;
+    t->left = dry->text ? dry->text_size : 0;
+    if (c->status == ATTN_OK) {
+        dry->scratch = bytes;
+        attn__say(t, attn_isa_string(kern->isa));
+        attn__say(t, kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
+        attn__say_number(t, "scratch: ", bytes, " bytes\n");
+        return t->left > 1;
+    }
+    attn__say(t, c->argument);
+    attn__say(t, c->other ? ", " : "");
+    attn__say(t, c->other ? c->other : "");
+    attn__say(t, ": ");
+    attn__say_fault(t, c);
+    attn__say(t, "\n");
+    return 0;
+}
+
+/* ==== a pool of threads ========================================================================================= */
 
 #ifdef ATTN_THREADS
 
@@ -3542,6536 +10376,9 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
 
 #endif /* ATTN_THREADS */
 
-/* ==== 5. steps =================================================================================================== */
-
-/* In a dry run: tells how much scratch the call has use for, and begins to say how it would run, or says why it would
-   fail. Returns 0 if no more is to be said. */
-static int attn__tell(attn__text *t, attn__check *c, const attn__kernels *kern, size_t bytes)
-{
-    attn_dry_run *dry = c->ctx->dry_run;
-    t->at = dry->text;
-    t->left = dry->text ? dry->text_size : 0;
-    if (c->status == ATTN_OK) {
-        dry->scratch = bytes;
-        attn__say(t, attn_isa_string(kern->isa));
-        attn__say(t, kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
-        attn__say_number(t, "scratch: ", bytes, " bytes\n");
-        return t->left > 1;
-    }
-    attn__say(t, c->argument);
-    attn__say(t, c->other ? ", " : "");
-    attn__say(t, c->other ? c->other : "");
-    attn__say(t, ": ");
-    attn__say_fault(t, c);
-    attn__say(t, "\n");
-    return 0;
-}
-
-/* *m = a temporary of the compute type, if there is no fault so far; else it has no elements. */
-static void attn__new_temporary(attn__check *c, attn_mat *m, attn_dtype first_input, size_t rows, size_t cols)
-{
-    *m = attn_mat_of(NULL, attn__real(first_input), rows, cols);
-    attn__require(c, attn__mat_fits(m), ATTN_ERR_OVERFLOW, NULL);
-    if (c->status != ATTN_OK)
-        return;
-    *m = attn_mat_new(m->dtype, rows, cols);
-    attn__require(c, attn__mat_fits(m), ATTN_ERR_NOMEM, NULL);
-}
-
-/* -- matrix product --
-
-   out = alpha (a b + bias), computed as Goto and BLIS do it. out is cut into blocks of mc x nc elements, one after the
-   other for each worker. The sum over k is cut into parts of kc terms. For each of them, kc x nc elements of b are
-   packed into panels as wide as the register tile of the microkernel, which multiplies them with rows of a. These are
-   read where they lie, or packed too if they are not of the compute type. A block of sums in the compute type stays in
-   cache until the last term has come; only then is it scaled, rounded and stored. Each element is the sum of two chains
-   over k, of the terms of even number and of the others: between parts, which have an even number of terms, both are
-   kept. So its bits depend on neither blocks nor threads nor memory.
-   Goto and van de Geijn 2008, ACM TOMS 34(3); Van Zee and van de Geijn 2015, ACM TOMS 41(3)
-
-   Gradients of weights are added to what out holds: the same, but for the last step.
-
-   Few rows (attn__are_few) times a matrix, x w^T, as in decoding, are different: packing w would take longer than the
-   product. The kernel `dot` reads w where its terms lie side by side, and is given copies of some columns at a time
-   where they do not; its order of adding up is its own. Of several rows the sums come in parts, so that terms of x and
-   of w stay in the first-level cache: the lanes of the sums are kept between them.
-
-   Somewhat more rows are multiplied as the transpose of w x^T where that is faster: then it is w that is read where it
-   lies, and x that is packed. The sums are the same as of many.
-
-   A row times a matrix too large for caches takes as long as reading w. Where that is fastest in some long streams
-   (ATTN__FAR_STREAMS), rows of w that lie far apart are multiplied together, then those that follow each of them. */
-
-typedef struct attn__gemm {
-    attn_mat out, a, b;
-    attn_mat ones, bias; /* one more term of each sum, a column times a row; or absent */
-    double alpha;
-    const attn__kernels *kern;
-    const attn__kernels *bias_kern; /* that term is a real */
-    size_t terms;                   /* of each sum */
-    int adds;          /* the product is added to what is there; else it replaces that */
-    int turned;        /* out, a and b are those of the transposed product */
-    int few;           /* the product of few rows, */
-    int far_rows;      /* with far ones */
-    size_t mc, nc, kc; /* rows and columns of a block, terms of a part of the sum */
-    int copies_a;      /* of few rows: a is copied, not read where it lies; */
-    int whole_a;       /* that, or whole rows of it at once, as there is room; else part by part */
-    int copies_b;      /* b is copied, part by part */
-    size_t lda, ldb;   /* terms from one copied row of a, or column of b, to the next */
-    size_t sums_at, b_at, a_at; /* where things are in the scratch of a block: bytes */
-    size_t workers;
-    size_t worker_bytes; /* scratch that each has use for: 600 KiB at most */
-} attn__gemm;
-
-/* Lays out the scratch of a block: lanes of sums, of few rows; sums, two chains of them but for few rows; columns of b,
-   panels or copied; and copied rows of a, one tile or few. Returns its bytes. */
-static size_t attn__gemm_bytes(attn__gemm *g)
-{
-    size_t size = g->kern->size, parts = g->few && g->kc < g->terms;
-    size_t lanes = (parts ? g->mc : attn__min(g->mc, ATTN__DOT_MOST)) + 1;
-    g->sums_at = g->few ? lanes * g->kern->lanes * (parts ? g->nc : g->kern->dot_keys) * size : 0;
-    g->b_at = g->sums_at + (g->few ? 1 : 2) * g->mc * g->nc * size;
-    g->a_at = g->b_at + g->nc * g->ldb * size;
-    return g->a_at + (g->few ? g->mc : g->kern->rows) * g->lda * size + ATTN__ALIGN;
-}
-
-/* The blocks of few rows, or little ones, for which a stack is enough. Returns what one needs. */
-static size_t attn__gemm_few_blocks(attn__gemm *g, int little)
-{
-    size_t size = g->kern->size, keys = g->kern->dot_keys, whole = attn__whole(g->terms, g->kern->lanes);
-    size_t most = (g->copies_b ? ATTN__GEMM_FEW_B_BYTES : ATTN__LONG_ROW) / size;
-    int parts = g->copies_b || (g->out.rows > 1 && g->terms > most + most / 2);
-    g->mc = attn__min(g->out.rows, little ? ATTN__GEMM_FEW_LITTLE : ATTN__GEMM_FEW_MC);
-    g->nc = attn__min(attn__whole(g->out.cols, keys), ATTN__GEMM_FEW_NC);
-    if (little || (parts && !g->copies_b))
-        g->nc = keys; /* each row of b is read to its end, while lanes are kept */
-    g->whole_a = !g->copies_a || (!little && whole <= ATTN__CACHED_BYTES / size / g->mc);
-    g->kc = parts || !g->whole_a ? attn__min(whole, little ? ATTN__GEMM_FEW_NC : most) : whole;
-    g->lda = g->copies_a ? (g->whole_a ? whole : g->kc) + ATTN__GEMM_FEW_PAD : 0;
-    g->ldb = g->copies_b ? g->kc + ATTN__GEMM_FEW_PAD : 0;
-    return attn__gemm_bytes(g);
-}
-
-/* Chooses the blocks for a worker with so many bytes: the sizes above, halved until they fit. Where out has fewer rows
-   than a block, blocks are wider and shallower, so that more of each row of b is read. Returns how many there are. */
-static size_t attn__gemm_blocks(attn__gemm *g, size_t bytes)
-{
-    size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols, most, row_tiles, wider, col_tiles;
-    /* ATTN__STACK is enough for one vector of columns of every pass */
-    if (g->few) {
-        if (attn__gemm_few_blocks(g, 0) > bytes)
-            attn__gemm_few_blocks(g, 1);
-        return attn__blocks(g->out.rows, g->mc) * attn__blocks(g->out.cols, g->nc);
-    }
-    most = attn__max(ATTN__GEMM_MC, ATTN__GEMM_MC_OF_LANE * g->kern->lanes);
-    row_tiles = attn__min(attn__blocks(g->out.rows, tile_rows), (g->turned ? ATTN__GEMM_TURNED_MC : most) / tile_rows);
-    wider = attn__min(most / (row_tiles * tile_rows), most / ATTN__GEMM_WIDER);
-    col_tiles = attn__min(attn__blocks(g->out.cols, tile_cols), ATTN__GEMM_TILES / most * wider);
-    g->kc = attn__min(attn__max(g->terms, 1), attn__max(ATTN__GEMM_TILES / col_tiles / 2 * 2, 2));
-    for (;;) {
-        g->mc = row_tiles * tile_rows;
-        g->nc = col_tiles * tile_cols;
-        g->lda = g->ldb = g->kc;
-        if (attn__gemm_bytes(g) <= bytes)
-            return attn__blocks(g->out.rows, g->mc) * attn__blocks(g->out.cols, g->nc);
-        if (row_tiles > 1)
-            row_tiles = attn__blocks(row_tiles, 2);
-        else if (col_tiles > 1)
-            col_tiles = attn__blocks(col_tiles, 2);
-        else
-            g->kc = attn__max(g->kc / 4 * 2, 2);
-    }
-}
-
-/* A block of out: `rows` from r0 on; and `cols` columns that follow each other from c0 on or, of few rows if apart is
-   not 0, those of FAR_STREAMS streams so many columns apart, in turn. Sums lie as dot writes them or, of many rows, in
-   packed tiles, row of tiles by row of tiles, each row filled up to whole vectors. */
-typedef struct attn__gemm_block {
-    size_t r0, rows, c0, cols, apart;
-    size_t padded;    /* cols in whole vectors */
-    size_t row_bytes; /* bytes of a row of tiles */
-    char *lanes, *sums, *b, *a;
-    size_t lda; /* terms from one row of few to the next */
-} attn__gemm_block;
-
-/* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. Here and
-   below, k and depth count terms. */
-static void attn__gemm_pack(const attn__kernels *kern, char *panels, const attn_mat *b, size_t k, size_t depth,
-                            size_t c0, size_t cols)
-{
-    size_t first = k * kern->term, c, width, padded;
-    for (c = 0; c < cols; c += width) {
-        char *panel = panels + c * depth * kern->size;
-        width = attn__min(kern->cols, cols - c);
-        padded = attn__whole(width, kern->lanes);
-        if (padded > width)
-            ATTN__MEMSET(panel, 0, padded * depth * kern->size);
-        kern->load_panel(panel, padded, attn__mat_at(b, first, c0 + c), b->dtype, b->row_stride, b->col_stride,
-                         attn__min(depth * kern->term, b->rows - first), width);
-    }
-}
-
-/* x[r][k] = terms k .. k + depth - 1 of rows r0 .. r0 + rows - 1 of a, as products take them. */
-static void attn__gemm_load(const attn__kernels *kern, void *x, size_t ld, const attn_mat *a, size_t r0, size_t k,
-                            size_t rows, size_t depth)
-{
-    kern->load_rows(x, ld, attn__mat_at(a, r0, k * kern->term), a->dtype, a->row_stride, a->col_stride, rows,
-                    attn__min(depth * kern->term, a->cols - k * kern->term));
-}
-
-/* sums += a[rows of the block][k .. k + depth] b[k .. k + depth][columns of the block] */
-static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *block, const attn_mat *a,
-                           const attn_mat *b, size_t k, size_t depth, int part)
-{
-    size_t r, rows;
-    attn__gemm_pack(kern, block->b, b, k, depth, block->c0, block->cols);
-    if (attn__are_terms(kern, a->dtype, a->row_stride, a->col_stride, a->rows, a->cols)) {
-        kern->gemm(block->sums, attn__mat_at(a, block->r0, k * kern->term), a->row_stride / (ptrdiff_t)kern->term,
-                   a->col_stride, block->rows, block->b, block->padded, depth, part, NULL, NULL);
-        return;
-    }
-    for (r = 0; r < block->rows; r += kern->rows) {
-        rows = attn__min(kern->rows, block->rows - r);
-        attn__gemm_load(kern, block->a, depth, a, block->r0 + r, k, rows, depth);
-        kern->gemm(block->sums + r / kern->rows * block->row_bytes, block->a, (ptrdiff_t)depth, 1, rows, block->b,
-                   block->padded, depth, part, NULL, NULL);
-    }
-}
-
-/* The attn__part that terms k .. k + depth - 1 are. */
-static int attn__gemm_part(const attn__gemm *g, size_t k, size_t depth)
-{
-    return (k > 0 ? ATTN__BEGUN : 0) | (k + depth < g->terms ? ATTN__UNFINISHED : 0);
-}
-
-#ifndef ATTN_NO_TRAINING
-/* out += alpha x, for reals x. Rows of reals that lie in one piece are added to where they are; others one by one in a
-   buffer, by the same kernel, so that the bits are the same. Floats and doubles are added as doubles. */
-static void attn__add_to(const attn__kernels *kern, const attn_mat *out, const char *x, size_t ld, double alpha)
-{
-    const attn__kernels *add;
-    double sum[ATTN__BUFFER], part[ATTN__BUFFER]; /* of either real type */
-    size_t r;
-    if (out->col_stride == 1 && out->dtype == kern->real) {
-        kern->add(out->data, out->row_stride, x, ld, out->rows, out->cols, alpha);
-        return;
-    }
-    ATTN_ASSERT(out->cols <= ATTN__BUFFER);
-    add = attn__kernels_for(kern->isa, out->dtype == ATTN_F64 ? ATTN_F64 : kern->real);
-    for (r = 0; r < out->rows; r++, x += ld * kern->size) {
-        void *to = attn__mat_at(out, r, 0);
-        add->load(sum, ATTN__BUFFER, to, out->dtype, 0, out->col_stride, 1, out->cols);
-        add->load(part, ATTN__BUFFER, x, kern->real, 0, 1, 1, out->cols);
-        add->add(sum, ATTN__BUFFER, part, ATTN__BUFFER, 1, out->cols, alpha);
-        add->store(to, out->dtype, 0, out->col_stride, sum, ATTN__BUFFER, 1, out->cols, 1.0);
-    }
-}
-#endif
-
-/* to = alpha sums, or += */
-static void attn__gemm_store(const attn__gemm *g, const attn_mat *to, const char *sums, size_t ld)
-{
-#ifndef ATTN_NO_TRAINING
-    if (g->adds) {
-        attn__add_to(g->kern, to, sums, ld, g->alpha);
-        return;
-    }
-#endif
-    g->kern->store(to->data, to->dtype, to->row_stride, to->col_stride, sums, ld, to->rows, to->cols, g->alpha);
-}
-
-/* Computes a block of many rows. */
-static void attn__gemm_many(const attn__gemm *g, attn__gemm_block block)
-{
-    const attn__kernels *kern = g->kern;
-    int parts = g->terms > g->kc || g->bias.data; /* of which sums are made: their two chains lie in two tiles */
-    size_t k, c, r, depth, tiles = kern->rows * (parts ? 2 : 1);
-    block.padded = attn__whole(block.cols, kern->lanes);
-    block.row_bytes = tiles * block.padded * kern->size;
-    if (g->terms == 0)
-        ATTN__MEMSET(block.sums, 0, attn__blocks(block.rows, kern->rows) * block.row_bytes);
-    for (k = 0; k < g->terms; k += depth) {
-        depth = attn__min(g->kc, g->terms - k);
-        attn__gemm_add(kern, &block, &g->a, &g->b, k, depth,
-                       attn__gemm_part(g, k, depth) | (g->bias.data ? ATTN__UNFINISHED : 0));
-    }
-    if (g->bias.data)
-        attn__gemm_add(g->bias_kern, &block, &g->ones, &g->bias, 0, 1, ATTN__BEGUN);
-    for (r = 0; r < block.rows; r += kern->rows)
-        for (c = 0; c < block.cols; c += kern->cols) {
-            attn_mat to = attn__mat_part(&g->out, block.r0 + r, block.c0 + c, attn__min(kern->rows, block.rows - r),
-                                         attn__min(kern->cols, block.cols - c));
-            attn__gemm_store(g, &to, block.sums + r / kern->rows * block.row_bytes + tiles * c * kern->size,
-                             attn__min(kern->cols, block.padded - c));
-        }
-}
-
-/* Copies terms k .. k + depth - 1 of few rows of a, with zeros up to whole vectors. */
-static void attn__gemm_few_load(const attn__gemm *g, const attn__gemm_block *few, size_t k, size_t depth)
-{
-    size_t size = g->kern->size, rest = attn__whole(depth, g->kern->lanes) - depth, r;
-    attn__gemm_load(g->kern, few->a, few->lda, &g->a, few->r0, k, few->rows, depth);
-    for (r = 0; r < few->rows && rest > 0; r++)
-        ATTN__MEMSET(few->a + (r * few->lda + depth) * size, 0, rest * size);
-}
-
-/* sums = a b, or a part of it: terms k .. k + depth - 1. */
-static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_block *few, size_t k, size_t depth)
-{
-    const attn__kernels *kern = g->kern;
-    const size_t first = k * kern->term, size = attn__size(g->b.dtype);
-    const char *at[ATTN__GEMM_FEW_NC];
-    double added[ATTN__GEMM_FEW_NC]; /* of either real type */
-    const char *a = g->whole_a ? few->a + k * kern->size : few->a;
-    size_t i, cols;
-    attn__few w;
-    ATTN__MEMSET(&w, 0, sizeof w);
-    w.queries = few->rows;
-    w.heads = 1;
-    w.dtype = g->b.dtype;
-    w.dims = attn__min(depth * kern->term, g->a.cols - first);
-    w.part = attn__gemm_part(g, k, depth);
-    w.row = (const char *)attn__mat_at(&g->b, first, few->c0);
-    w.step = g->out.cols > 1 ? g->b.col_stride * (ptrdiff_t)size : 0; /* that of one column may be anything */
-    for (i = 0; few->apart > 0 && i < few->cols; i++)
-        at[i] = (const char *)attn__mat_at(
-            &g->b, first, few->c0 + i / ATTN__GEMM_FAR_STREAMS + i % ATTN__GEMM_FAR_STREAMS * few->apart);
-    w.ahead = few->apart > 0 ? ATTN__GEMM_FAR_AHEAD : 0;
-    if (g->copies_b) {
-        attn_mat columns = attn_mat_t(g->b);
-        attn__gemm_load(kern, few->b, g->ldb, &columns, few->c0, k, few->cols, depth);
-        w.row = few->b;
-        w.step = (ptrdiff_t)(g->ldb * kern->size);
-        w.dtype = kern->element;
-    }
-    if (!g->whole_a)
-        attn__gemm_few_load(g, few, k, depth);
-    if (g->bias.data && !(w.part & ATTN__UNFINISHED)) {
-        ATTN__MEMSET(added, 0, sizeof added);
-        kern->load(added, 0, attn__mat_at(&g->bias, 0, few->c0), ATTN_F32, 0, 1, 1, few->cols);
-    }
-    for (i = 0; i < few->cols; i += cols) { /* dot_keys at a time, if in parts */
-        cols = w.part ? attn__min(few->cols - i, kern->dot_keys) : few->cols;
-        w.keys = cols;
-        w.at = few->apart > 0 ? at + i : NULL;
-        w.lanes = few->lanes + (w.part ? i * (g->mc + 1) * kern->lanes * kern->size : 0);
-        w.added = g->bias.data ? (char *)added + i * kern->size : NULL;
-        attn__run_few(kern, few->sums + i * kern->size, g->nc, a, few->lda, &w, 0);
-        w.row += (ptrdiff_t)cols * w.step;
-    }
-}
-
-/* Computes a block of few rows. */
-static void attn__gemm_few_block(const attn__gemm *g, const attn__gemm_block *few)
-{
-    size_t k = 0, depth, r;
-    attn_mat to = attn__mat_part(&g->out, few->r0, few->c0, few->rows, few->cols);
-    do {
-        depth = attn__min(g->kc, g->terms - k);
-        attn__gemm_few_dot(g, few, k, depth);
-        k += depth;
-    } while (k < g->terms);
-    if (few->apart == 0)
-        attn__gemm_store(g, &to, few->sums, g->nc);
-    for (r = 0; few->apart > 0 && r < few->rows; r++) { /* each row is a matrix, with a column for each stream */
-        const attn_mat streams = {attn__mat_at(&to, r, 0), to.dtype,      few->cols / ATTN__GEMM_FAR_STREAMS,
-                                  ATTN__GEMM_FAR_STREAMS,  to.col_stride, (ptrdiff_t)few->apart * to.col_stride};
-        attn__gemm_store(g, &streams, few->sums + r * g->nc * g->kern->size, streams.cols);
-    }
-}
-
-/* Computes the columns of a block of few rows, however many they are, in smaller ones: those of far streams, then those
-   that are left. */
-static void attn__gemm_few(const attn__gemm *g, attn__gemm_block few)
-{
-    const size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size, c0 = few.c0, cols = few.cols;
-    size_t apart = g->far_rows ? cols / ATTN__GEMM_FAR_STREAMS : 0, in_streams, done;
-    if (!g->copies_a) {
-        few.a = (char *)attn__mat_at(&g->a, few.r0, 0);
-        few.lda = (size_t)g->a.row_stride / g->kern->term;
-    } else if (g->whole_a) {
-        attn__gemm_few_load(g, &few, 0, g->terms);
-    }
-    if (apart > 16 && apart * step % ATTN__GEMM_FAR_SET == 0 && g->a.cols * size % ATTN__GEMM_FAR_SET > 0)
-        apart--; /* and a row more or less parts them */
-    in_streams = apart * ATTN__GEMM_FAR_STREAMS;
-    for (done = 0; done < cols; done += few.cols) {
-        few.apart = done < in_streams ? apart : 0;
-        few.c0 = c0 + (done < in_streams ? done / ATTN__GEMM_FAR_STREAMS : done);
-        few.cols = attn__min(g->nc, (done < in_streams ? in_streams : cols) - done);
-        attn__gemm_few_block(g, &few);
-    }
-}
-
-/* An item is a block; or, of few rows, as many blocks in a row as are a worker's share: then b is read in its order. */
-static void attn__gemm_worker(attn__share *share)
-{
-    const attn__gemm *g = (const attn__gemm *)share->arg;
-    size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__blocks(g->out.rows, g->mc) * per_row;
-    size_t each = attn__blocks(blocks, share->items), item, first, end, row, n;
-    char *lanes = share->scratch, *sums = lanes + g->sums_at, *b = lanes + g->b_at, *a = lanes + g->a_at;
-    attn__gemm_block block = {0, 0, 0, 0, 0, 0, 0, lanes, sums, b, a, g->lda};
-    while (attn__take(share, &item))
-        for (first = item * each, end = attn__min(first + each, blocks); first < end; first += n) {
-            row = attn__quotient(first, per_row);
-            n = attn__min((row + 1) * per_row, end) - first;
-            block.r0 = row * g->mc;
-            block.rows = attn__min(g->mc, g->out.rows - block.r0);
-            block.c0 = (first - row * per_row) * g->nc;
-            block.cols = attn__min(n * g->nc, g->out.cols - block.c0);
-            (g->few ? attn__gemm_few : attn__gemm_many)(g, block);
-        }
-}
-
-/* Are so many rows of a few? Nothing else decides in which order a kernel adds up their sums: not b's layout, not
-   threads. */
-static int attn__are_few(const attn_mat *a, const attn_mat *b, size_t rows, const attn_ctx *ctx)
-{
-    const attn__kernels *kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
-    return (ctx && ctx->batch_invariant) ||
-           rows <= (a->cols < ATTN__GEMM_SHORT ? ATTN__GEMM_FEW_SHORT : kern->tuned->few_rows);
-}
-
-/* A matrix whose elements are all the same 1. */
-static attn_mat attn__ones(attn_dtype real, size_t rows, size_t cols)
-{
-    static const double attn__one64 = 1;
-    static const float attn__one32 = 1;
-    const void *one = real == ATTN_F64 ? (const void *)&attn__one64 : &attn__one32;
-    const attn_mat m = {(void *)(uintptr_t)one, real, rows, cols, 0, 0};
-    return m;
-}
-
-/* Plans out = alpha (a b + bias in every row), with as much scratch as is of use. bias may be NULL. */
-static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias,
-                            double alpha, int few, const attn_ctx *ctx)
-{
-    size_t of_row, bytes; /* of a row of w; of all of them */
-    g->kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
-    g->bias_kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
-    ATTN_ASSERT(g->kern && g->bias_kern);
-    g->turned = !few && b->row_stride == 1 && out->rows <= g->kern->tuned->turned &&
-                out->rows <= out->cols / ATTN__GEMM_TURNED_COLS;
-    g->out = g->turned ? attn_mat_t(*out) : *out;
-    g->a = g->turned ? attn_mat_t(*b) : *a;
-    g->b = g->turned ? attn_mat_t(*a) : *b;
-    g->bias.data = NULL;
-    if (bias) { /* [a 1] [b; bias] */
-        const attn_mat ones = attn__ones(g->kern->real, out->rows, 1), row = attn_mat_of(bias, ATTN_F32, 1, out->cols);
-        g->ones = g->turned ? attn_mat_t(row) : ones;
-        g->bias = g->turned ? attn_mat_t(ones) : row;
-    }
-    g->terms = attn__terms(g->kern, a->cols);
-    g->few = few;
-    g->copies_a = !attn__are_terms(g->kern, a->dtype, a->row_stride, a->col_stride, a->rows, a->cols) ||
-                  a->col_stride != 1 || a->row_stride < 0 || g->terms % g->kern->lanes > 0;
-    g->copies_b = b->row_stride != 1 || !attn__reads(g->kern, b->dtype);
-    of_row = g->a.cols * attn__size(g->b.dtype);
-    g->far_rows = few && attn__isas() & ATTN__FAR_STREAMS && !g->copies_b && !bias && of_row % 64 == 0 &&
-                  g->out.rows <= ATTN__GEMM_FAR_ROWS && attn__mul_size(&bytes, of_row, g->out.cols) &&
-                  bytes >= (g->out.rows == 1 ? ATTN__GEMM_FAR_BYTES : ATTN__GEMM_FAR_ROWS_BYTES);
-    g->alpha = alpha;
-    g->adds = 0;
-    g->workers = attn__ctx_workers(ctx, attn__gemm_blocks(g, SIZE_MAX));
-    g->worker_bytes = attn__gemm_bytes(g);
-}
-
-/* out = alpha (a b + bias), or += without bias, all checked. Columns of out that lie in one piece are added to as rows
-   of the transposed product: the same sums. Without memory for scratch, or with too little, it makes do with the
-   stack. */
-static void attn__product(const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias, double alpha,
-                          int adds, int few, const attn_ctx *ctx)
-{
-    attn__gemm g;
-    void *scratch = ctx ? ctx->scratch : NULL, *own = NULL;
-    size_t bytes, blocks;
-    if (out->rows == 0 || out->cols == 0)
-        return;
-    if (adds && !few && out->row_stride == 1 && out->col_stride != 1) {
-        const attn_mat out_t = attn_mat_t(*out), a_t = attn_mat_t(*b), b_t = attn_mat_t(*a);
-        attn__product(&out_t, &a_t, &b_t, NULL, alpha, adds, few, ctx);
-        return;
-    }
-    attn__gemm_plan(&g, out, a, b, bias, alpha, few, ctx);
-    g.adds = adds;
-    bytes = scratch ? ctx->scratch_size / g.workers : g.worker_bytes;
-    if (!scratch && bytes > ATTN__STACK)
-        scratch = own = attn__allocate(g.worker_bytes * g.workers);
-    if (!scratch || bytes < attn__min(g.worker_bytes, ATTN__STACK)) {
-        scratch = NULL;
-        bytes = ATTN__STACK;
-    }
-    blocks = attn__gemm_blocks(&g, bytes);
-    attn__spread(ctx, g.workers, few ? g.workers : blocks, attn__gemm_worker, &g, scratch, bytes);
-    attn__release(own);
-}
-
-static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat *b, double alpha)
-{
-    attn__product(out, a, b, NULL, alpha, 0, attn__are_few(a, b, out->rows, NULL), NULL);
-}
-
-/* Checks and computes out = alpha a b, or +=. `least`: the smallest legal length of a sum. */
-static attn_status attn__checked_product(const attn_mat *out, const attn_mat *a, const attn_mat *b, size_t least,
-                                         double alpha, int adds, const attn_ctx *ctx)
-{
-    static const attn__argument attn__arguments[] = {
-        {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT | ATTN__SUM, 0, ATTN__SHAPE2(M, N)},
-        {"a", ATTN__MAT, 0, ATTN__SHAPE2(M, K)},
-        {"b", ATTN__MAT, 0, ATTN__SHAPE2(K, N)}};
-    attn__text t;
-    attn__gemm g;
-    attn__check c;
-    int few;
-    attn__check_begin(&c, ctx);
-    c.ignored = adds ? 0 : ATTN__SUM | ATTN__ANY_FLOAT;
-    ATTN__LIST(&c, attn__arguments, out, a, b);
-    attn__list_ctx(&c);
-    attn__check_views(&c);
-    attn__require(&c, !adds || out->dtype == ATTN_F64 || out->dtype == attn__real(a->dtype), ATTN_ERR_DTYPE, "out");
-    attn__require(&c, a->cols >= least, ATTN_ERR_SHAPE, "a");
-    attn__require(&c, attn__is_factor(alpha, a->dtype), ATTN_ERR_VALUE, "alpha");
-    attn__require_ctx(&c);
-    few = c.status == ATTN_OK && attn__are_few(a, b, out->rows, ctx);
-    if (attn__is_dry(&c)) {
-        g.kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
-        g.workers = g.worker_bytes = 0;
-        if (c.status == ATTN_OK && out->rows > 0 && out->cols > 0)
-            attn__gemm_plan(&g, out, a, b, NULL, alpha, few, ctx);
-        if (attn__tell(&t, &c, g.kern, g.worker_bytes * g.workers)) {
-            attn__say(&t, few ? "few rows: terms of dot products lie on lanes\n" : "many rows: in blocks\n");
-            attn__say_number(&t, "", g.workers, g.workers == 1 ? " task\n" : " tasks\n");
-        }
-    } else if (c.status == ATTN_OK) {
-        attn__product(out, a, b, NULL, alpha, adds, few, ctx);
-    }
-    return attn__check_end(&c);
-}
-
-ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
-{
-    return attn__checked_product(&out, &a, &b, 0, alpha, 0, ctx);
-}
-
-#ifndef ATTN_NO_TRAINING
-ATTN_API attn_status attn_matmul_add(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
-{
-    return attn__checked_product(&out, &a, &b, 0, alpha, 1, ctx);
-}
-#endif
-
-ATTN_API attn_status attn_matmul(attn_mat out, attn_mat a, attn_mat b)
-{
-    return attn_matmul_ctx(out, a, b, 1.0, NULL);
-}
-
-ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat v)
-{
-    return attn__checked_product(&out, &weights, &v, 0, 1.0, 0, NULL);
-}
-
-/* -- scores -- */
-
-static double attn__scale(double scale, size_t D) /* the one place that knows what scale 0 means */
-{
-    return D == 0 ? scale : attn__default(scale, 1.0 / attn__sqrt((double)D));
-}
-
-ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double scale)
-{
-    attn_mat kt = attn_mat_t(k);
-    return attn__checked_product(&out, &q, &kt, 1, attn__scale(scale, q.cols), 0, NULL);
-}
-
-ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, attn_mat w)
-{
-    /* out, q, k, w */
-    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lq, Lk), ATTN__INPUT(Lq, Eq), ATTN__INPUT(Lk, Ek),
-                                                     ATTN__INPUT(Eq, Ek)};
-    attn_mat qw = ATTN__ZERO, kt = attn_mat_t(k);
-    attn__check c;
-    ATTN__CHECK(&c, NULL, attn__arguments, &out, &q, &k, &w);
-    attn__new_temporary(&c, &qw, q.dtype, q.rows, k.cols);
-    if (c.status == ATTN_OK) {
-        attn__matmul(&qw, &q, &w, 1.0);
-        attn__matmul(&out, &qw, &kt, 1.0);
-    }
-    attn_mat_free(&qw);
-    return c.status;
-}
-
-ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, attn_mat wq, attn_mat wk, attn_mat v)
-{
-    /* out, q, k, wq, wk, v */
-    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lq, Lk), ATTN__INPUT(Lq, Eq), ATTN__INPUT(Lk, Ek),
-                                                     ATTN__INPUT(Eq, M),   ATTN__INPUT(Ek, M),  ATTN__INPUT(M, 1)};
-    attn_mat a = ATTN__ZERO, b = ATTN__ZERO; /* q wq and k wk; out[i][j] = v . tanh(a_i + b_j) */
-    size_t i, j, d;
-    double sum;
-    attn__check c;
-    ATTN__CHECK(&c, NULL, attn__arguments, &out, &q, &k, &wq, &wk, &v);
-    attn__new_temporary(&c, &a, q.dtype, q.rows, v.rows);
-    attn__new_temporary(&c, &b, q.dtype, k.rows, v.rows);
-    if (c.status == ATTN_OK) {
-        attn__matmul(&a, &q, &wq, 1.0);
-        attn__matmul(&b, &k, &wk, 1.0);
-    }
-    for (i = 0; i < out.rows && out.cols > 0 && c.status == ATTN_OK; i++)
-        for (j = 0; j < out.cols; j++) {
-            for (sum = 0, d = 0; d < v.rows; d++)
-                sum += attn__mat_get(&v, d, 0) * attn__tanh(attn__mat_get(&a, i, d) + attn__mat_get(&b, j, d));
-            attn__mat_set(&out, i, j, sum);
-        }
-    attn_mat_free(&a);
-    attn_mat_free(&b);
-    return c.status;
-}
-
-/* Each row of `unit`, which holds zeros, becomes that of m divided by its length; zeros stay zeros. The row is divided
-   by its largest magnitude first, so that no square overflows or vanishes. Magnitudes are compared as integers, where
-   NaN is above all numbers. */
-static void attn__normalize(const attn_mat *unit, const attn_mat *m)
-{
-    size_t i, d;
-    for (i = 0; i < m->rows && m->cols > 0; i++) {
-        double largest, sum = 0, length, x;
-        uint64_t top = 0, bits;
-        for (d = 0; d < m->cols; d++) {
-            bits = attn__bits(attn__mat_get(m, i, d)) & UINT64_MAX >> 1;
-            top = bits > top ? bits : top;
-        }
-        if (top == 0)
-            continue;
-        largest = attn__from_bits(top);
-        for (d = 0; d < m->cols; d++) {
-            x = attn__divide(attn__mat_get(m, i, d), largest);
-            sum += x * x;
-        }
-        length = attn__sqrt(sum);
-        for (d = 0; d < m->cols; d++)
-            attn__mat_set(unit, i, d, attn__divide(attn__mat_get(m, i, d), largest) / length);
-    }
-}
-
-ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, double beta)
-{
-    /* out, q, k */
-    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lq, Lk), ATTN__INPUT(Lq, D), ATTN__INPUT(Lk, D)};
-    attn_mat a = ATTN__ZERO, b = ATTN__ZERO, bt; /* q and k, with rows of length 1 */
-    attn__check c;
-    ATTN__CHECK(&c, NULL, attn__arguments, &out, &q, &k);
-    attn__require(&c, attn__is_factor(beta, q.dtype), ATTN_ERR_VALUE, NULL);
-    attn__new_temporary(&c, &a, q.dtype, q.rows, q.cols);
-    attn__new_temporary(&c, &b, q.dtype, k.rows, k.cols);
-    if (c.status == ATTN_OK) {
-        attn__normalize(&a, &q);
-        attn__normalize(&b, &k);
-        bt = attn_mat_t(b);
-        attn__matmul(&out, &a, &bt, beta);
-    }
-    attn_mat_free(&a);
-    attn_mat_free(&b);
-    return c.status;
-}
-
-/* -- softmax --
-
-   Three passes over a row: its maximum m; e_j = exp(x_j - m) and their sum; e_j / sum. Subtracting m changes nothing in
-   exact arithmetic and keeps exp from overflowing. A row is processed in chunks of ATTN__CHUNK elements. Where in or
-   out is not a packed row of reals, a chunk is converted in a buffer on the stack. */
-
-#define ATTN__CHUNK 1024 /* the buffer, of either real type, takes half of ATTN__STACK at most */
-
-typedef struct attn__softmax_run {
-    attn_mat out, in;
-    const attn__kernels *kern;
-    size_t rows; /* that a worker takes at a time */
-    int power;   /* 0: softmax; else the one with zeros */
-} attn__softmax_run;
-
-/* A chunk of a row as packed reals: where it lies if it can, else in the buffer. */
-static const void *attn__softmax_chunk(const attn__kernels *kern, const attn_mat *m, size_t r, size_t first, size_t n,
-                                       void *buffer)
-{
-    const void *x = attn__mat_at(m, r, first);
-    if (m->dtype == kern->real && m->col_stride == 1)
-        return x;
-    kern->load(buffer, n, x, m->dtype, 0, m->col_stride, 1, n);
-    return buffer;
-}
-
-/* The maximum of a row, in *max. A row with NaN or +infinity has none: returns 0, and out is NaN. */
-ATTN__INLINE int attn__softmax_max(const attn__softmax_run *run, size_t r, void *buffer, double *max)
-{
-    const attn__kernels *kern = run->kern;
-    int nonfinite = 0;
-    size_t i, n;
-    *max = attn__lowest(kern->real);
-    for (i = 0; i < run->in.cols; i += n) {
-        n = attn__min(ATTN__CHUNK, run->in.cols - i);
-        *max = kern->softmax_max(attn__softmax_chunk(kern, &run->in, r, i, n, buffer), n, *max, &nonfinite);
-    }
-    for (i = 0; nonfinite && i < run->out.cols; i++)
-        attn__mat_set(&run->out, r, i, attn__nan());
-    return !nonfinite;
-}
-
-static void attn__softmax_row(const attn__softmax_run *run, size_t r, void *buffer)
-{
-    const attn__kernels *kern = run->kern;
-    const attn_mat *out = &run->out, *in = &run->in;
-    int direct = out->dtype == kern->real && out->col_stride == 1;
-    double max, sum = 0, lost = 0;
-    size_t i, n;
-    void *e = buffer;
-    if (!attn__softmax_max(run, r, buffer, &max))
-        return;
-    for (i = 0; i < in->cols; i += n) {
-        n = attn__min(ATTN__CHUNK, in->cols - i);
-        e = direct ? attn__mat_at(out, r, i) : buffer;
-        attn__add(&sum, &lost, kern->softmax_exp(e, attn__softmax_chunk(kern, in, r, i, n, buffer), n, max));
-    }
-    for (i = 0; i < in->cols; i += n) {
-        n = attn__min(ATTN__CHUNK, in->cols - i);
-        e = direct ? attn__mat_at(out, r, i) : buffer;
-        if (!direct && in->cols > ATTN__CHUNK) /* the buffer has held another chunk since */
-            kern->softmax_exp(e, attn__softmax_chunk(kern, in, r, i, n, buffer), n, max);
-        kern->store(attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, e, n, 1, n, sum > 0 ? 1 / sum : 0);
-    }
-}
-
-ATTN__NOINLINE void attn__sparse_row(const attn__softmax_run *run, size_t r, void *buffer);
-
-static void attn__softmax_worker(attn__share *share)
-{
-    const attn__softmax_run *run = (const attn__softmax_run *)share->arg;
-    size_t item, r;
-    while (attn__take(share, &item))
-        for (r = item * run->rows; r < attn__min((item + 1) * run->rows, run->out.rows); r++)
-            (run->power == 0 ? attn__softmax_row : attn__sparse_row)(run, r, share->scratch);
-}
-
-/* The scratch that a softmax has use for: if it must convert. */
-static size_t attn__softmax_bytes(const attn_mat *out, const attn_mat *in, const attn_ctx *ctx)
-{
-    attn_dtype real = attn__real(in->dtype);
-    int direct = out->dtype == real && in->dtype == real && out->col_stride == 1 && in->col_stride == 1;
-    return direct ? 0 : attn__ctx_workers(ctx, SIZE_MAX) * ATTN__CHUNK * sizeof(double) + ATTN__ALIGN;
-}
-
-static void attn__softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx)
-{
-    attn__softmax_run run = {*out, *in, attn__ctx_kernels(ctx, power ? ATTN_F64 : attn__real(in->dtype)), 0, power};
-    int given = ctx && ctx->scratch && ctx->scratch_size >= attn__softmax_bytes(out, in, ctx);
-    if (out->rows == 0 || out->cols == 0)
-        return;
-    ATTN_ASSERT(run.kern);
-    run.rows = attn__max(1, ATTN__SOFTMAX_ELEMENTS / out->cols);
-    attn__spread(ctx, ATTN__WORKERS, attn__blocks(out->rows, run.rows), attn__softmax_worker, &run,
-                 given ? ctx->scratch : NULL, ATTN__CHUNK * sizeof(double));
-}
-
-/* Arguments of a softmax, out and in, and of the way back, din, dout and out: it has no ctx that would tell names. */
-static const attn__argument attn__softmax_arguments[] = {
-    {"out", ATTN__MAT | ATTN__OUT | ATTN__IN_PLACE, 0, ATTN__SHAPE2(Lq, Lk)},
-    {"in", ATTN__MAT, 0, ATTN__SHAPE2(Lq, Lk)},
-    ATTN__INPUT(Lq, Lk)};
-
-/* Checks and computes a softmax. */
-static attn_status attn__checked_softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx)
-{
-    attn__text t;
-    attn__check c;
-    ATTN__CHECK(&c, ctx, attn__softmax_arguments, out, in);
-    if (attn__is_dry(&c))
-        attn__tell(&t, &c, attn__ctx_kernels(ctx, attn__real(in->dtype)), attn__softmax_bytes(out, in, ctx));
-    else if (c.status == ATTN_OK)
-        attn__softmax(out, in, power, ctx);
-    return attn__check_end(&c);
-}
-
-ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx *ctx)
-{
-    return attn__checked_softmax(&out, &in, 0, ctx);
-}
-
-ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in)
-{
-    return attn__checked_softmax(&out, &in, 0, NULL);
-}
-
-/* -- softmax with zeros --
-
-   Elements are max(x / power - t, 0)^power, with power 1 (sparsemax) or 2 (entmax15), x being the row less its maximum.
-   Their sum falls as t grows, ever more slowly, from at least 1 at t = -1; t is where it is 1. Newton's method comes
-   nearer from the left, step by step and never beyond, until rounding stops it. The slope is -1 at most, so that t is
-   off by no more than the sum is. */
-
-/* Elements from `first` on of a row, divided by power, less `max` divided by power: as many as the result says. */
-static size_t attn__load_below(const attn__kernels *wide, double *x, const attn_mat *in, size_t r, size_t first,
-                               double max, int power)
-{
-    size_t j, n = attn__min(ATTN__CHUNK, in->cols - first);
-    double part = power == 1 ? 1 : 0.5;
-    wide->load(x, n, attn__mat_at(in, r, first), in->dtype, 0, in->col_stride, 1, n);
-    for (j = 0; j < n; j++)
-        x[j] = x[j] * part - max * part;
-    return n;
-}
-
-/* A row, in double; the buffer holds a chunk of it. */
-ATTN__NOINLINE void attn__sparse_row(const attn__softmax_run *run, size_t r, void *buffer)
-{
-    const attn__kernels *wide = run->kern;
-    const attn_mat *out = &run->out, *in = &run->in;
-    const int power = run->power;
-    double *x = (double *)buffer, max, t = -1, last, sum, lost, slope, rest, above;
-    size_t i, j, n;
-    if (!attn__softmax_max(run, r, buffer, &max))
-        return;
-    do { /* the sum of elements less 1, and minus its slope, at t */
-        last = t;
-        sum = -1;
-        lost = slope = 0;
-        for (i = 0; i < in->cols; i += n) {
-            n = attn__load_below(wide, x, in, r, i, max, power);
-            for (j = 0; j < n; j++)
-                if (x[j] > t) {
-                    above = x[j] - t;
-                    attn__add(&sum, &lost, power == 1 ? above : above * above);
-                    slope += power == 1 ? 1 : 2 * above;
-                }
-        }
-        if (sum > 0)
-            t += sum / slope;
-    } while (t > last);
-    rest = slope > 0 ? sum / slope : 0; /* what t cannot hold: of many equal elements it is a large part */
-    for (i = 0; i < in->cols; i += n) {
-        n = attn__load_below(wide, x, in, r, i, max, power);
-        for (j = 0; j < n; j++)
-            x[j] -= t;
-        for (j = 0; j < n; j++) { /* in a loop of its own: -ffast-math would add t and rest first */
-            above = x[j] - rest;
-            above = above > 0 ? above : 0;
-            x[j] = power == 1 ? above : above * above;
-        }
-        wide->store(attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, x, n, 1, n, 1.0);
-    }
-}
-
-ATTN_API attn_status attn_sparsemax(attn_mat out, attn_mat in)
-{
-    return attn__checked_softmax(&out, &in, 1, NULL);
-}
-
-ATTN_API attn_status attn_entmax15(attn_mat out, attn_mat in)
-{
-    return attn__checked_softmax(&out, &in, 2, NULL);
-}
-
-#ifndef ATTN_NO_TRAINING
-/* The way back, in double and rounded once. A row of zeros had nothing to attend to: whatever reaches it, NaN too, it
-   passes on nothing. In bits: -ffast-math would take NaN for 0. */
-static void attn__softmax_backward(const attn_mat *din, const attn_mat *dout, const attn_mat *out, size_t r)
-{
-    const attn__kernels *wide = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
-    double y[ATTN__CHUNK / 4], dy[ATTN__CHUNK / 4], sum = 0;
-    uint64_t some = 0;
-    size_t pass, i, j, n;
-    for (pass = 0; pass < 2; pass++)
-        for (i = 0; i < out->cols; i += n) {
-            n = attn__min(out->cols - i, ATTN__CHUNK / 4);
-            wide->load(y, n, attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, 1, n);
-            wide->load(dy, n, attn__mat_at(dout, r, i), dout->dtype, 0, dout->col_stride, 1, n);
-            for (j = 0; j < n && pass == 0; j++) {
-                sum += dy[j] * y[j];
-                some |= attn__bits(y[j]) << 1; /* all but the sign */
-            }
-            for (j = 0; j < n && pass == 1; j++)
-                y[j] = some ? y[j] * (dy[j] - sum) : 0;
-            if (pass == 1)
-                wide->store(attn__mat_at(din, r, i), din->dtype, 0, din->col_stride, y, n, 1, n, 1.0);
-        }
-}
-
-ATTN_API attn_status attn_softmax_backward(attn_mat din, attn_mat dout, attn_mat out)
-{
-    size_t r;
-    attn__check c;
-    ATTN__CHECK(&c, NULL, attn__softmax_arguments, &din, &dout, &out);
-    for (r = 0; r < out.rows && out.cols > 0 && c.status == ATTN_OK; r++)
-        attn__softmax_backward(&din, &dout, &out, r);
-    return c.status;
-}
-#endif
-
-/* -- values and heads -- */
-
-ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_mat v)
-{
-    /* out, weights, v */
-    static const attn__argument attn__arguments[] = {ATTN__RESULT(Lk, Dv), ATTN__INPUT(1, Lk), ATTN__INPUT(Lk, Dv)};
-    size_t j, d;
-    double weight;
-    attn__check c;
-    ATTN__CHECK(&c, NULL, attn__arguments, &out, &weights, &v);
-    for (j = 0; j < v.rows && v.cols > 0 && c.status == ATTN_OK; j++) {
-        weight = attn__mat_get(&weights, 0, j);
-        for (d = 0; d < v.cols; d++)
-            attn__mat_set(&out, j, d, weight * attn__mat_get(&v, j, d));
-    }
-    return c.status;
-}
-
-ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size_t count)
-{
-    /* out, and each of the heads */
-    static const attn__argument attn__arguments[] = {ATTN__RESULT(L, E), ATTN__INPUT(L, D)};
-    attn_mat part;
-    size_t h, cols = 0;
-    attn__check c, one;
-    ATTN__CHECK(&c, NULL, attn__arguments, &out);
-    attn__require(&c, heads || count == 0, ATTN_ERR_NULL, NULL);
-    for (h = 0; heads && h < count; cols += heads[h++].cols) { /* one by one: there may be more than a list takes */
-        ATTN__CHECK(&one, NULL, attn__arguments, &out, &heads[h]);
-        attn__require(&c, one.status == ATTN_OK, one.status, NULL);
-        attn__require(&c, heads[h].cols <= out.cols - cols, ATTN_ERR_SHAPE, NULL);
-    }
-    attn__require(&c, cols == out.cols, ATTN_ERR_SHAPE, NULL);
-    for (h = 0, cols = 0; h < count && c.status == ATTN_OK; cols += heads[h++].cols) {
-        part = attn_mat_cols(out, cols, heads[h].cols);
-        attn__copy(&part, &heads[h]);
-    }
-    return c.status;
-}
-
-ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in)
-{
-    static const attn__argument attn__in = {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(L, E)};
-    size_t h;
-    attn__check c;
-    ATTN__CHECK(&c, NULL, &attn__in, &in);
-    attn__require(&c, heads || count == 0, ATTN_ERR_NULL, NULL);
-    attn__require(&c, count > 0 && in.cols % count == 0, ATTN_ERR_SHAPE, NULL);
-    for (h = 0; h < count && c.status == ATTN_OK; h++)
-        heads[h] = attn_mat_cols(in, h * (in.cols / count), in.cols / count);
-    return c.status;
-}
-
-ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, attn_mat k, attn_mat v, double scale)
-{
-    /* out, weights, q, k, v */
-    static const attn__argument attn__arguments[] = {
-        ATTN__RESULT(Lq, Dv),
-        {NULL, ATTN__MAT | ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(Lq, Lk)},
-        ATTN__INPUT(Lq, D),
-        ATTN__INPUT(Lk, D),
-        ATTN__INPUT(Lk, Dv)};
-    attn_mat s = weights, kt = attn_mat_t(k); /* s is Lq x Lk: scores, then weights; */
-    int own = attn__mat_absent(&weights) || weights.dtype != attn__real(q.dtype); /* a temporary */
-    double alpha = attn__scale(scale, q.cols);
-    attn__check c;
-    ATTN__CHECK(&c, NULL, attn__arguments, &out, &weights, &q, &k, &v);
-    attn__require(&c, q.cols > 0, ATTN_ERR_SHAPE, NULL);
-    attn__require(&c, attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE, NULL);
-    if (own)
-        attn__new_temporary(&c, &s, q.dtype, q.rows, k.rows);
-    if (c.status == ATTN_OK) {
-        attn__matmul(&s, &q, &kt, alpha);
-        attn__softmax(&s, &s, 0, NULL);
-        attn__matmul(&out, &s, &v, 1.0);
-        if (own)
-            attn__copy(&weights, &s); /* of which absent ones have no elements */
-    }
-    if (own)
-        attn_mat_free(&s);
-    return c.status;
-}
-
-/* ==== 6. engine ==================================================================================================
-
-   out = softmax(scale q k^T + ...) v without the score matrix. The rows of one key/value head, that is all queries of
-   all query heads of its group, are cut into query blocks (with lists of keys, the rows of each list: see Parts). A
-   block meets its keys tile by tile, and after each tile holds the exact result over the keys so far:
-
-       S   = scale K Q^T           the scores of a tile of keys
-       S   = softcap, bias, ...    as the options say; -infinity where a query does not see a key
-       m   = max(m, S)             the largest score so far, of each query
-       P   = exp(S - m)            the weights; what was summed before is scaled by exp(old m - m)
-       sum = sum + P
-       out = out + P V             and at the end out / sum
-                                                      Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
-
-   Calls:
-
-       attn_sdpa
-         attn__sdpa_ready              checks and resolves the arguments, makes the schedule, finds the scratch
-         attn__plan_run                runs it there, or on the stack
-           attn__plan_execute          runs the workers; then merges the splits, where these ran in parallel
-             attn__sdpa_worker         takes units of work until none is left: blocks, or one split of a block
-               attn__attend_blocks     the query blocks of a unit
-                 attn__begin_block     which keys its rows see; Q gathered into vectors
-                 attn__attend_split    a split of the keys, tile by tile, for all blocks of the unit
-                   attn__process_tile
-                     attn__prepare_tile       does any row see any of its keys? no more is done if none does
-                     attn__score_tile         K Q^T, softcap, bias, ALiBi, score_mod, hidden keys; those that are
-                                              wanted are kept in the caller's matrices
-                     softmax                  the kernel; attn__drop
-                     attn__accumulate_values  P V
-                 merge                 the kernel: the result over one more split joins that over those before
-                 attn__finish_block    out / sum, sinks, lse; attn__finish_matrices: weights and scores
-
-   Layout. Of many rows, queries lie on the lanes of vectors: maxima, sums and hidden keys are compared and added lane
-   by lane, K and V are read where they lie, row by row, each element broadcast to all lanes.
-
-   Few rows, as in decoding, would leave most lanes idle (attn__has_few says which items have few). There the terms of a
-   dot product lie on lanes: what happens to one query is
-
-       attn__score_tile
-         attn__multiply_few          of a tile of ATTN__FEW_KEYS keys: attn__few_rows says where the rows of K lie; the
-                                     kernel dot multiplies each by the query, vector by vector, and adds up the lanes
-         softcap, attn__score_run    as for many rows: bias, ALiBi, score_mod, hidden keys; keys side by side
-       softmax                       maximum, exponentials and their sum
-       attn__accumulate_values
-         attn__multiply_few          out is multiplied by the factor; the kernel weigh adds each row of V times its
-                                     weight, dims on lanes: in chains of ATTN__FEW_CHAIN keys, each added to out
-
-   A row of K or V comes once from memory, for all queries that share it; key/value heads that lie side by side, as in
-   [B,L,H,D], are one block, so that memory is read in its order, but where workers would lack blocks. No number of a
-   query depends on the other rows of its block: with ctx.batch_invariant all blocks are such. While K is read, the rows
-   of V are prefetched, and then those of K in the next tile, on CPUs where that was measured to pay
-   (ATTN__FETCHES_FEW).
-
-   Parts. All rows of a block have the same keys to choose from. With lists of key blocks, a part of a batch item is the
-   queries of one row of lists, and a group the query heads that share it; else a part is the whole item. Packed texts
-   are items whose rows follow each other in the tensors: attn__place says where they begin.
-
-   Keys. A tile spans tile_keys numbers. Which keys it has, and where their rows lie, is for the room of keys to say: in
-   one run, or in several, whose numbers follow each other.
-
-   Units. A worker takes a few blocks of one head together, as one unit of work. They meet each tile one after another,
-   and share its way from memory, and its copy if it needs one (other types, rows that lie far apart). Units are dealt
-   out for as many heads in turn as there are workers, or for all heads of a batch item that share a mask or bias: those
-   of the last queries of these heads first, as causal attention has the longest there.
-
-   Split-KV. Many keys are cut into splits, each with a result of its own, merged from left to right. Where they lie
-   depends on the number of valid keys alone; whether they run one after another or in parallel changes no bit. */
-
-#ifndef ATTN__ON_TILE
-#define ATTN__ON_TILE() ((void)0) /* the tests count tiles */
-#endif
-
-/* The most rows that a block has in any pass: 3 vectors of 16 floats. */
-#define ATTN__BLOCK_ROWS 48
-
-/* Softmax multiplies by log2(e) in any case, and can take the scale of the scores along. Not a scale below this: the
-   limit under which weights become 0, a number / scale, would be out of range. */
-#define ATTN__SOFTMAX_SCALE_LEAST 1e-20
-
-/* -- the plan: what was asked, and how it will be done -- */
-
-typedef struct attn__call { /* what was asked */
-    attn_tensor out, q, k, v;
-    attn_opts opts;  /* resolved: scale is not 0; dimensions of mask and bias that broadcast have stride 0 */
-    int has_options; /* 0: none was given, all of opts but the scale is zero */
-    attn_ctx ctx;
-    const attn__kernels *kern;
-    double scale;         /* what dot products are multiplied by before the options, */
-    double softmax_scale; /* and what is left to softmax: 1, or all of it where nothing in between wants scores */
-    int edits;            /* attn__edit */
-} attn__call;
-
-/* Options that change scores one by one, after softcap. */
-enum attn__edit { ATTN__EDIT_BIAS = 1, ATTN__EDIT_ALIBI = 2, ATTN__EDIT_MOD = 4 };
-
-typedef struct attn__source {         /* where keys and values are: what a cache says (section 7), and packed texts */
-    int newest;                       /* whatever the causal rule, o = causal_offset, or keys - queries without it */
-    size_t *oldest;                   /* [B] the oldest key still there; NULL = 0 */
-    size_t capacity;                  /* key j is row j % capacity of k and v; SIZE_MAX outside of a cache */
-    const uint32_t *table;            /* of page table[b * table_stride + j / capacity]; NULL: of batch item b */
-    size_t table_stride, pages;       /* how many pages there are */
-    const size_t *starts;             /* key j of text b is row starts[b] + j of item 0; NULL: no texts */
-    float *k_scales, *v_scales;       /* I8: [B, or pages][Hkv][capacity]; else NULL */
-} attn__source;
-
-static const attn__source attn__no_source = {0, NULL, SIZE_MAX, NULL, 0, 0, NULL, NULL, NULL};
-
-typedef struct attn__schedule { /* how the work is cut; a function of views, options present, width and kernels */
-    size_t parts, part_queries; /* of a batch item: queries that share the keys, and a row of lists; see Parts */
-    size_t heads, group, rows;  /* of a part: its groups of query heads; heads of one, and their queries together */
-    size_t block_rows;          /* rows of a query block, in whole vectors, */
-    size_t most_rows;           /* and if blocks were filled one after another, for which there is room; */
-    int full_rows;              /* as many as any block has: several blocks may share a unit */
-    size_t few;                 /* rows of an item and group of query heads that are few, at most; */
-    int takes_few;              /* some items may have few */
-    size_t few_rows, many_rows; /* room for rows of a block of few, and of many, if there are such blocks */
-    size_t side_heads;          /* few rows: key/value heads that lie side by side, and are one block */
-    size_t blocks, all_blocks;  /* query blocks of one group of a part, and of the batch */
-    size_t tile_keys, few_keys; /* keys of a tile, and of one of few rows */
-    size_t splits;              /* of a block, at most */
-    size_t unit_blocks;         /* blocks of a group that are a unit of work, at most; */
-    size_t groups, group_units; /* groups of the call; units of each */
-    size_t turn_groups;         /* groups whose units are taken in turn */
-    size_t units, workers;      /* units of the call, of blocks, or of one split in parallel; and who takes them */
-    size_t mask_tiles;          /* tiles of a mask whose visibility is cached */
-    int prefetches;             /* many rows prefetch those of the next tile */
-    int holds_next, fetches_few; /* few rows: there is room for where those are that they will read; they prefetch */
-    int skips, scattered;        /* of the room of keys: tiles have listed keys alone; they may lie in several places */
-    int masked, hides;           /* there is a mask; tiles need bits of keys that it, or a list, hides */
-    int vary;                    /* items have as many queries as they say, which is not looked at here */
-    int k_direct, v_direct;      /* rows are read where they lie, unless they lie in several places */
-    int parallel_splits;        /* splits run in parallel: their results are kept, then merged; */
-    int side_splits;            /* there is room for that, as all heads of an item may be one block of few rows */
-    int uniform_rows;           /* rows of a batch item see the same keys, but for the mask */
-    int writes_matrices;        /* weights or scores are wanted */
-    int weights_in_place;       /* weights are wanted where scores can be kept until max and sum are known */
-} attn__schedule;
-
-typedef struct attn__plan {
-    attn__call call;
-    attn__source source;
-    attn__schedule schedule;
-    size_t column;              /* reals for each row of a block, in whole vectors */
-    int frugal;                 /* scratch has to be on the stack: without what only makes calls faster */
-    size_t worker_bytes, bytes; /* scratch of one worker; of all, and of the results of parallel splits behind them, */
-    size_t state_bytes;         /* each of so many, */
-    size_t state_out;           /* so many of these for out */
-    char *scratch;
-    void *own; /* what is allocated; */
-    int runs;  /* attn__plan_ready */
-} attn__plan;
-
-/* -- a query block, and the memory for it -- */
-
-typedef struct attn__range { /* keys from .. to - 1; none if from >= to */
-    size_t from, to;
-} attn__range;
-
-typedef struct attn__listed { /* blocks of keys that some queries see */
-    const uint32_t *index;
-    size_t count, keys; /* how many; keys of each, 0: there are no lists, every key is seen */
-} attn__listed;
-
-typedef struct attn__row { /* one row of a query block */
-    attn__range seen;      /* the keys that it sees, unless lists, mask, bias or score_mod hide them */
-    attn__range exists;    /* those that exist for it */
-    ptrdiff_t offset;      /* o: the position of row i is i + o */
-} attn__row;
-
-typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blocks of a unit */
-    char *rows;
-    size_t head;      /* key/value head of the rows, SIZE_MAX if there are none */
-    attn__range held; /* the keys that are there */
-} attn__tile_cache;
-
-typedef struct attn__run {  /* keys of a tile whose numbers follow each other, as do their rows in memory */
-    size_t item, row;       /* of k and v: where the first one lies */
-    uint16_t key, at, keys; /* its number, less that of the tile's first; how many of the tile precede it; how many */
-} attn__run;
-
-typedef struct attn__shared { /* what the blocks of a unit use one after another */
-    attn__run *run;           /* the tile in hand: its keys, ascending */
-    size_t runs, found_keys;
-    attn__range found; /* where the tile is in several runs: those of these keys are known */
-    attn__tile_cache k, v;
-    attn__range wanted;         /* keys that the blocks see together: a tile is copied as far as these go */
-    attn__range finite;         /* keys with values without NaN and infinity, the last that were looked at */
-    size_t least_key;           /* of all blocks of the unit */
-    char *scores, *bias, *mask; /* of a tile */
-    char *copied_rows;          /* few rows: a copy of rows of k or v */
-    char *lanes;                /* attn__few.lanes */
-    char *scales;               /* of a tile's rows of k or v, in I8 */
-    uint64_t *hidden;           /* keys of a tile, where that matters: a bit for each row that does not see one */
-    const char **at, **next;    /* few rows: where the rows of a tile are, and those that will be read next; */
-    uint16_t *numbers;          /* and the numbers of listed keys */
-    char *row;                  /* one row's scores, for score_mod */
-    char *before, *capped;      /* copies of the tile's scores before score_mod and after softcap; NULL: not wanted */
-} attn__shared;
-
-/* Reals of each row of a block: bounds and ALiBi as the tile has them, the factor of softmax, 1 / sum. */
-enum attn__row_reals { ATTN__FIRST, ATTN__END, ATTN__POSITION, ATTN__SLOPE, ATTN__INVERSE, ATTN__FACTOR, ATTN__REALS };
-
-typedef struct attn__place { /* which rows a block has */
-    size_t b;              /* batch item or text: of lengths, offsets, options; */
-    size_t item, start;    /* of q, out and lse: the batch item, and the row of query 0. Without texts b and 0 */
-    size_t first, queries; /* of the part */
-    size_t head, kv_head;  /* the first query head of the group, and the key/value head that it reads */
-    size_t heads;          /* how many of these, where there are few rows: their query heads are one group */
-    size_t row, count;     /* the first row, counted through the query heads of the group, and how many */
-    attn__listed listed;
-} attn__place;
-
-typedef struct attn__block {
-    const attn__plan *plan;
-    attn__shared *shared;
-    attn__place at;
-    attn__range visible_to_any, visible_to_all; /* mask aside; the first begins with a pair, or chain, of keys */
-    size_t least_key;                           /* that any row sees, mask aside, or that has scores which are wanted */
-    attn__range exists;                         /* keys that exist */
-    attn__row *rows;
-    unsigned char *mask_cache;      /* attn__visibility of each half of the first tiles; 0 = not yet classified */
-    uint32_t *drop_rows;            /* with dropout, a key of 64 bits for each lane: lower halves, then upper ones */
-    char *queries;                  /* Q of the block */
-    char *reals;                    /* attn__row_reals x block_rows */
-    attn__state state, split;       /* the result over the keys so far; and over those of one more split */
-    attn__state *into;              /* the one that tiles go into; NULL: the block sees no key of the split in hand */
-    attn__range split_keys;         /* keys of that split that any row may see */
-    attn__range part;               /* what the tile spans: it has those of keys from .. to - 1 that are attended */
-    int by_bounds, by_mask;         /* what these show of them, and hide: attn__visibility */
-    int few;                        /* its rows take the kernels of few rows: attn__has_few */
-    size_t tile_keys;
-    const struct attn__block *next; /* which meets a tile next: the same tile, if it comes later in the unit */
-    attn__tile tile;
-} attn__block;
-
-typedef struct attn__worker { /* the blocks of a unit, and what they share */
-    attn__block *blocks;
-    attn__shared shared;
-} attn__worker;
-
-/* -- between tensors and blocks -- */
-
-static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
-{
-    return (char *)(uintptr_t)reals + i * plan->call.kern->size;
-}
-
-/* Without a call: softmax's factors of many rows, and their bounds, are set by it. */
-static void attn__set_real(const attn__plan *plan, void *reals, size_t i, double x)
-{
-    float single;
-    if (plan->call.kern->real == ATTN_F64) {
-        ATTN__MEMCPY((double *)reals + i, &x, 8);
-    } else {
-        single = (float)x;
-        ATTN__MEMCPY((float *)reals + i, &single, 4);
-    }
-}
-
-static double attn__to_real(const attn__plan *plan, double x) /* rounded to the compute type */
-{
-    return plan->call.kern->real == ATTN_F64 ? x : (double)(float)x;
-}
-
-static double attn__get_real(const attn__plan *plan, const void *reals, size_t i)
-{
-    return attn__get_element(attn__real_at(plan, reals, i), plan->call.kern->real);
-}
-
-static char *attn__row_real(const attn__block *block, enum attn__row_reals which, size_t row)
-{
-    return attn__real_at(block->plan, block->reals, which * block->plan->column + row);
-}
-
-static size_t attn__query_terms(const attn__plan *plan) /* of its product with a key */
-{
-    return attn__terms(plan->call.kern, plan->call.q.dim);
-}
-
-static size_t attn__query_room(const attn__plan *plan) /* of a query of few, in whole vectors */
-{
-    return attn__whole(attn__query_terms(plan), plan->call.kern->lanes);
-}
-
-/* Must few rows copy rows of k or v? */
-static int attn__copies_few(const attn__plan *plan, const attn_tensor *t)
-{
-    return t->dim_stride != 1 || !attn__reads(plan->call.kern, t->dtype);
-}
-
-static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few rows: in whole vectors */
-{
-    return plan->schedule.few_keys + (plan->schedule.scattered ? ATTN__FEW_CHAIN : 0);
-}
-
-/* The layout of numbers of a block, `elements` for each row (counted in whole vectors where they are to lie on lanes),
-   as the schedule has chosen. */
-static attn__layout attn__layout_of(const attn__block *block, size_t elements)
-{
-    attn__layout queries_on_lanes = {block->tile.lanes, 1}, keys_on_lanes = {1, elements};
-    return block->few ? keys_on_lanes : queries_on_lanes;
-}
-
-/* The query head and query of a row of the block; returns how many rows from there on belong to that head. */
-static size_t attn__query_of(const attn__block *block, size_t row, size_t *h, size_t *i)
-{
-    const attn__place *at = &block->at;
-    size_t number = at->row + row, head = attn__quotient(number, at->queries);
-    *h = at->head + head;
-    number -= head * at->queries;
-    *i = at->first + number;
-    return attn__min(at->queries - number, at->count - row);
-}
-
-/* Element d of query i of head h in a tensor of queries, or of what belongs to them. */
-static void *attn__query_at(const attn__block *block, const attn_tensor *t, size_t h, size_t i, size_t d)
-{
-    return attn__tensor_at(t, block->at.item, h, block->at.start + i, d);
-}
-
-/* Elements first .. first + n - 1 of the block's rows of t from number `row` on, as far as these are of one head, in
-   the order of numbers of such a layout: a row of the matrix for each element, where queries lie on lanes. Returns how
-   many rows of the block they are. */
-static size_t attn__view_rows(attn_mat *view, const attn__block *block, attn__layout layout, const attn_tensor *t,
-                              size_t row, size_t first, size_t n)
-{
-    size_t h, i, run = attn__query_of(block, row, &h, &i);
-    const attn_mat m = {attn__query_at(block, t, h, i, first), t->dtype, run, n, t->len_stride, t->dim_stride};
-    *view = layout.query == 1 ? attn_mat_t(m) : m;
-    return run;
-}
-
-/* x = elements first .. first + n - 1 of the block's rows in t, as `words` reals, or terms, that a loader makes.
-   Lanes past the last row get zeros. */
-static void attn__gather_by(attn__load_kernel *load, size_t words, const attn__block *block, void *x,
-                            attn__layout layout, const attn_tensor *t, size_t first, size_t n)
-{
-    size_t row, run, ld = attn__max(layout.query, layout.element);
-    attn_mat m;
-    if (layout.query == 1 && block->at.count < block->tile.lanes)
-        ATTN__MEMSET(x, 0, words * block->tile.lanes * block->plan->call.kern->size);
-    for (row = 0; row < block->at.count; row += run) {
-        run = attn__view_rows(&m, block, layout, t, row, first, n);
-        load(attn__real_at(block->plan, x, row * layout.query), ld, m.data, m.dtype, m.row_stride, m.col_stride, m.rows,
-             m.cols);
-    }
-}
-
-static void attn__gather(const attn__block *block, void *x, attn__layout layout, const attn_tensor *t, size_t first,
-                         size_t n)
-{
-    attn__gather_by(block->plan->call.kern->load, n, block, x, layout, t, first, n);
-}
-
-/* The block's rows of t, elements first .. first + n - 1, = alpha x. */
-static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t first, const void *x,
-                          attn__layout layout, size_t n, double alpha)
-{
-    size_t row, run, ld = attn__max(layout.query, layout.element);
-    attn_mat m;
-    for (row = 0; row < block->at.count && n > 0; row += run) {
-        run = attn__view_rows(&m, block, layout, t, row, first, n);
-        block->plan->call.kern->store(m.data, m.dtype, m.row_stride, m.col_stride,
-                                      attn__real_at(block->plan, x, row * layout.query), ld, m.rows, m.cols, alpha);
-    }
-}
-
-/* -- keys --
-
-   This room alone decides where keys are: in a tensor, a ring, pages, one of several texts, and whether lists say which
-   of them are attended. Others ask
-
-       which there are, and which a row sees       attn__items, attn__valid_keys, attn__ask, attn__visible
-       for the next tile                           attn__next_key, attn__set_tile
-       for its rows, what is prefetched besides    attn__tile_rows, attn__few_rows, attn__scale_tile
-       for keys of it whose numbers follow         attn__next_run: bias, ALiBi, score_mod, bounds, mask and dropout
-       each other                                  depend on numbers
-
-   and those that store rows, or add what is not finite, for one row or key: attn__find_rows, attn__scale_at,
-   attn__run, attn__lacks_page.
-
-   A tile is made of runs: keys whose numbers follow each other, and whose rows do so in memory. Of a tensor it is one;
-   pages, rings and lists make more. Where tiles cannot leave out keys that are not listed, as each row has lists of its
-   own or hidden keys have scores too, bits hide them, as a mask does. */
-
-static size_t attn__items(const attn__plan *plan) /* batch items, or texts */
-{
-    return plan->call.opts.sequences > 0 ? plan->call.opts.sequences : plan->call.q.batch;
-}
-
-static size_t attn__valid_queries(const attn__plan *plan, size_t b) /* of one of them */
-{
-    const attn_opts *opts = &plan->call.opts;
-    if (opts->sequences > 0)
-        return opts->q_starts[b + 1] - opts->q_starts[b];
-    return opts->q_lens ? opts->q_lens[b] : plan->call.q.len;
-}
-
-static size_t attn__valid_keys(const attn__plan *plan, size_t b)
-{
-    const attn_opts *opts = &plan->call.opts;
-    if (opts->sequences > 0)
-        return opts->kv_starts[b + 1] - opts->kv_starts[b];
-    return opts->kv_lens ? opts->kv_lens[b] : plan->call.k.len;
-}
-
-/* Where its queries are in q, out and lse. */
-static void attn__begin_item(attn__place *at, const attn__plan *plan, size_t b)
-{
-    const attn_opts *opts = &plan->call.opts;
-    at->b = b;
-    at->item = opts->sequences > 0 ? 0 : b;
-    at->start = opts->sequences > 0 ? opts->q_starts[b] : 0;
-}
-
-/* Which keys query i of batch item b may see, mask, lists and scores aside: the one place that turns causal, window and
-   lengths into keys. */
-static void attn__ask(attn__row *row, const attn__plan *plan, size_t b, size_t i)
-{
-    const attn_opts *opts = &plan->call.opts;
-    ptrdiff_t queries = (ptrdiff_t)attn__valid_queries(plan, b), keys = (ptrdiff_t)attn__valid_keys(plan, b);
-    ptrdiff_t first = 0, end, right, position;
-    end = (ptrdiff_t)i < queries ? keys : 0;
-    row->exists.to = (size_t)end;
-    row->exists.from = plan->source.oldest && (ptrdiff_t)i < queries ? plan->source.oldest[b] : 0;
-    row->offset = 0;
-    if (opts->causal_offset &&
-        (plan->source.newest || opts->causal == ATTN_CAUSAL_NONE || opts->causal == ATTN_CAUSAL_OFFSET))
-        row->offset = opts->causal_offset[b];
-    else if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT || plan->source.newest)
-        row->offset = keys - queries;
-    position = attn__plus((ptrdiff_t)i, row->offset);
-    if (opts->causal != ATTN_CAUSAL_NONE && position < end)
-        end = position + 1;
-    if (opts->window.on && opts->window.right >= 0) {
-        right = attn__plus(position, opts->window.right);
-        end = right < end ? right + 1 : end;
-    }
-    if (opts->window.on && opts->window.left >= 0)
-        first = attn__plus(position, -opts->window.left);
-    row->seen.from = first > 0 ? (size_t)first : 0;
-    row->seen.to = end > 0 ? (size_t)end : 0;
-}
-
-static attn__range attn__common(attn__range a, attn__range b) /* keys of both */
-{
-    a.from = attn__max(a.from, b.from);
-    a.to = attn__max(attn__min(a.to, b.to), a.from);
-    return a;
-}
-
-/* Makes a range as long as it takes to have those of another, too. */
-static void attn__join(attn__range *all, attn__range more)
-{
-    if (more.from < more.to) {
-        all->from = attn__min(all->from, more.from);
-        all->to = attn__max(all->to, more.to);
-    }
-}
-
-/* Those of them that are there. A ring may have dropped some: calls where no mask or list hides these are refused. */
-static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size_t i)
-{
-    attn__ask(row, plan, b, i);
-    row->seen = attn__common(row->seen, row->exists);
-}
-
-static int attn__has_lists(const attn_opts *opts)
-{
-    return opts->blocks.q_len > 0;
-}
-
-/* The blocks that row `part` of the lists of batch item b and query head h names. */
-static attn__listed attn__find_listed(const attn__plan *plan, size_t b, size_t h, size_t part)
-{
-    const attn_blocks *blocks = &plan->call.opts.blocks;
-    attn__listed listed = {NULL, 0, 0};
-    size_t list;
-    if (!attn__has_lists(&plan->call.opts))
-        return listed;
-    list = blocks->batch == 1 ? 0 : b;
-    list = list * blocks->heads + h / (plan->call.q.heads / blocks->heads);
-    list = list * plan->schedule.parts + part;
-    listed.index = blocks->index + list * blocks->width;
-    listed.count = blocks->count[list];
-    listed.keys = blocks->kv_len;
-    return listed;
-}
-
-/* What is listed for a row of the block; returns how many rows from there on share it. */
-static size_t attn__listed_for(const attn__block *block, size_t row, attn__listed *listed)
-{
-    const attn__plan *plan = block->plan;
-    size_t h, i, run = attn__query_of(block, row, &h, &i), q_len = plan->call.opts.blocks.q_len;
-    *listed = attn__find_listed(plan, block->at.b, h, i / q_len);
-    return attn__min(run, q_len - i % q_len);
-}
-
-/* The entry of the first block that is listed, with key j or after it. */
-static size_t attn__find_entry(const attn__listed *listed, size_t j)
-{
-    size_t number = j / listed->keys, low = 0, high = listed->count, middle;
-    while (low < high) {
-        middle = low + (high - low) / 2;
-        if (listed->index[middle] < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* The next keys of a range that are listed and follow each other. *part: those before, at first none, where the range
-   begins; *entry: that of the list to look at next, at first SIZE_MAX. Returns 0 after the last. */
-ATTN__INLINE int attn__next_part(const attn__listed *listed, attn__range keys, size_t *entry, attn__range *part)
-{
-    size_t first;
-    part->from = part->to;
-    if (listed->keys == 0) {
-        part->to = keys.to;
-        return part->from < part->to;
-    }
-    if (*entry == SIZE_MAX)
-        *entry = attn__find_entry(listed, part->from);
-    if (*entry >= listed->count)
-        return 0;
-    part->from = part->to = attn__max(part->from, listed->index[*entry] * listed->keys);
-    for (; part->to < keys.to && *entry < listed->count; ++*entry) {
-        first = listed->index[*entry] * listed->keys;
-        if (first > part->to)
-            break;
-        part->to = first + attn__min(keys.to - first, listed->keys);
-    }
-    return part->from < keys.to;
-}
-
-static size_t attn__keys_in(const attn__block *block, size_t from, size_t to) /* that are attended */
-{
-    const attn__range keys = {from, to};
-    attn__range part = {from, from};
-    size_t entry = SIZE_MAX, n = 0;
-    while (attn__next_part(&block->at.listed, keys, &entry, &part))
-        n += part.to - part.from;
-    return n;
-}
-
-/* The first key, from number j on, that tiles of this block have; `end` if there is none before it. */
-static size_t attn__next_key(const attn__block *block, size_t j, size_t end)
-{
-    const attn__range keys = {j, end};
-    attn__range part = {j, j};
-    size_t entry = SIZE_MAX;
-    if (block->at.listed.keys == 0)
-        return attn__min(j, end);
-    return attn__next_part(&block->at.listed, keys, &entry, &part) ? part.from : end;
-}
-
-/* Where keys j .. j + n - 1 of batch item or text b lie: the first is row *row of item (or page) *item of k and v.
-   Returns how many of them follow it there, up to the end of the page, or to where a ring begins anew. Only numbers of
-   pages that are seen have been checked; a tile may meet others, whose keys are hidden from all of its rows. */
-static size_t attn__find_rows(const attn__source *source, size_t b, size_t j, size_t n, size_t *item, size_t *row)
-{
-    size_t page = 0;
-    *item = b;
-    *row = j;
-    if (source->starts) {
-        *item = 0;
-        *row += source->starts[b];
-    } else if (j >= source->capacity || source->table) {
-        page = attn__quotient(j, source->capacity);
-        *row -= page * source->capacity;
-    }
-    if (source->table)
-        *item = attn__min(source->table[b * source->table_stride + page], source->pages - 1);
-    return attn__min(n, source->capacity - *row);
-}
-
-/* Is a token from .. to - 1 of item b in a page that is not in the pool? */
-static int attn__lacks_page(const attn__source *source, size_t b, size_t from, size_t to)
-{
-    size_t page, end = attn__blocks(to, source->capacity);
-    if (!source->table || from >= to)
-        return 0;
-    for (page = from / source->capacity; page < end; page++)
-        if (source->table[b * source->table_stride + page] >= source->pages)
-            return 1;
-    return 0;
-}
-
-/* Where the scale of such a row of a head is, in I8. */
-static size_t attn__scale_at(const attn__source *source, size_t heads, size_t item, size_t h, size_t row)
-{
-    return (item * heads + h) * source->capacity + row;
-}
-
-/* Where the rows of a run of keys begin, in a tensor of keys or values, of a head. */
-static const char *attn__run_rows(const attn__run *run, const attn_tensor *t, size_t h)
-{
-    return (const char *)attn__tensor_at(t, run->item, h, run->row, 0);
-}
-
-/* Finds the runs of those of these keys that are attended; returns how many keys these are. Where keys lie in several
-   places, one that no row of the unit sees, but that begins a chain or a term with one that is seen, may be gone: the
-   row of that one stands for it. */
-static size_t attn__find_runs(const attn__block *block, attn__range keys)
-{
-    const attn__plan *plan = block->plan;
-    attn__shared *shared = block->shared;
-    attn__run *run = shared->run;
-    attn__range part = {keys.from, keys.from};
-    size_t entry = SIZE_MAX, at = 0, j, n, gone = plan->schedule.scattered ? shared->least_key : 0; /* else one run */
-    if (plan->schedule.scattered && keys.from == shared->found.from && keys.to == shared->found.to)
-        return shared->found_keys;
-    while (attn__next_part(&block->at.listed, keys, &entry, &part))
-        for (j = part.from; j < part.to; j += n, at += n, run++) {
-            n = j < gone ? 1 : part.to - j;
-            n = attn__find_rows(&plan->source, block->at.b, attn__max(j, gone), n, &run->item, &run->row);
-            run->key = (uint16_t)(j - keys.from);
-            run->at = (uint16_t)at;
-            run->keys = (uint16_t)n;
-        }
-    shared->runs = (size_t)(run - shared->run);
-    shared->found = keys;
-    return shared->found_keys = at;
-}
-
-/* The tile becomes those keys from .. to - 1 that are attended: at least one. */
-static void attn__set_tile(attn__block *block, size_t from, size_t to)
-{
-    attn__shared *shared = block->shared;
-    attn__tile *tile = &block->tile;
-    size_t chain, end, i, r, base = from % ATTN__FEW_CHAIN;
-    block->part.from = from;
-    block->part.to = to;
-    tile->keys = attn__find_runs(block, block->part);
-    tile->first_key = from + shared->run->key;
-    for (chain = 0; from < ATTN__FIRST_KEYS && chain < ATTN__FIRST_KEYS / ATTN__FIRST_CHAIN; chain++) {
-        end = attn__min(attn__max((chain + 1) * ATTN__FIRST_CHAIN, from), to);
-        tile->chain_ends[chain] = attn__keys_in(block, from, end);
-    }
-    tile->numbers = block->few && block->at.listed.keys > 0 ? shared->numbers : NULL;
-    for (i = 0; tile->numbers && i < shared->runs; i++)
-        for (r = 0; r < shared->run[i].keys; r++)
-            shared->numbers[shared->run[i].at + r] = (uint16_t)(base + shared->run[i].key + r);
-}
-
-/* Turns `run`, a copy of the tile, into the next keys of it whose numbers follow each other, with their part of the
-   scores. *i: the number of the attn__run to look at next, from 0. Returns 0 after the last. */
-static int attn__next_run(const attn__block *block, attn__tile *run, size_t *i)
-{
-    const attn__shared *shared = block->shared;
-    const attn__run *next = &shared->run[*i];
-    if (*i == shared->runs)
-        return 0;
-    run->scores = attn__real_at(block->plan, block->tile.scores, next->at * block->tile.layout.element);
-    run->first_key = block->part.from + next->key;
-    for (run->keys = 0; *i < shared->runs && block->part.from + next->key == run->first_key + run->keys; next++, ++*i)
-        run->keys += next->keys;
-    return 1;
-}
-
-static int attn__lists_by_bits(const attn__block *block) /* are keys that are not listed hidden by bits? */
-{
-    return attn__has_lists(&block->plan->call.opts) && !block->plan->schedule.skips;
-}
-
-/* Of keys from .. to - 1, those from the first to the last that is listed for any row, or all where bits do not hide
-   any. *all: every one of from .. to - 1 is listed for every row. */
-static attn__range attn__listed_range(const attn__block *block, size_t from, size_t to, int *all)
-{
-    const attn__range keys = {from, to};
-    attn__range found = {to, from}, part;
-    attn__listed listed;
-    size_t row, rows, entry;
-    *all = 1;
-    if (!attn__lists_by_bits(block))
-        return keys;
-    for (row = 0; row < block->at.count; row += rows) {
-        int whole = 0;
-        rows = attn__listed_for(block, row, &listed);
-        for (part.to = from, entry = SIZE_MAX; attn__next_part(&listed, keys, &entry, &part);) {
-            attn__join(&found, part);
-            whole = part.from == from && part.to == to;
-        }
-        *all &= whole;
-    }
-    return found;
-}
-
-/* Where row j of a copy of k or v begins, which is rows of terms of k, a panel of terms of v. */
-static char *attn__copied_row(const attn__block *block, const char *copy, const attn_tensor *t, size_t j)
-{
-    const attn__kernels *kern = block->plan->call.kern;
-    if (t == &block->plan->call.k)
-        return attn__real_at(block->plan, copy, j * attn__terms(kern, t->dim));
-    return attn__real_at(block->plan, copy, j / kern->term * t->dim) + j % kern->term * attn__size(kern->element);
-}
-
-/* Copies, as products take them, the rows of k or v that the tile has, and those of its keys that other blocks of the
-   unit want. */
-static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t)
-{
-    const attn__shared *shared = block->shared;
-    const attn__kernels *kern = block->plan->call.kern;
-    const attn__run *run;
-    size_t keys = block->plan->schedule.tile_keys, begin = block->part.from - block->part.from % keys, ld = t->dim;
-    attn__load_kernel *load = kern->load_panel;
-    if (t == &block->plan->call.k) {
-        load = kern->load_rows;
-        ld = attn__terms(kern, t->dim);
-    }
-    cache->head = block->at.kv_head;
-    cache->held.from = attn__min(block->part.from, attn__max(begin, shared->wanted.from));
-    cache->held.to = attn__max(block->part.to, attn__min(begin + keys, shared->wanted.to));
-    attn__find_runs(block, cache->held);
-    for (run = shared->run; run < shared->run + shared->runs; run++)
-        load(attn__copied_row(block, cache->rows, t, run->at), ld, attn__run_rows(run, t, cache->head), t->dtype,
-             t->len_stride, t->dim_stride, run->keys, t->dim);
-    attn__find_runs(block, block->part);
-}
-
-/* The rows of the tile after the one in hand, for the kernel to prefetch. */
-ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t)
-{
-    const attn__plan *plan = block->plan;
-    size_t next = block->part.to, end = block->visible_to_any.to, item, row;
-    if (block->next > block) /* that takes these rows too */
-        return;
-    while (plan->schedule.mask_tiles > next / ATTN__TILE_KEYS && next % ATTN__HALF_TILE == 0 &&
-           block->mask_cache[next / ATTN__HALF_TILE] == ATTN__SOME_HIDDEN)
-        next += ATTN__HALF_TILE;
-    next = attn__next_key(block, next, end);
-    if (t->dim_stride != 1 || next == end)
-        return;
-    end = attn__min(end - next, plan->schedule.tile_keys);
-    rows->next_count = attn__find_rows(&plan->source, block->at.b, next, end, &item, &row);
-    rows->next = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
-    rows->next_step = attn__step(t);
-}
-
-/* The tile's rows of k or v: where they lie, or in a copy, if that is required or if they lie in several places. */
-static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, int copy)
-{
-    const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
-    const attn__shared *shared = block->shared;
-    const int keys = t == &plan->call.k;
-    attn__tile_cache *cache = keys ? &block->shared->k : &block->shared->v;
-    size_t h = block->at.kv_head;
-    copy = copy || !(keys ? plan->schedule.k_direct : plan->schedule.v_direct);
-    ATTN__MEMSET(rows, 0, sizeof *rows);
-    rows->row_bytes = attn__row_bytes(t->dtype, t->dim);
-    if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
-        attn__next_rows(block, rows, t);
-    if (!copy && shared->runs == 1) {
-        rows->step = t->len > 1 ? t->len_stride / (ptrdiff_t)kern->term : 0;
-        rows->data = attn__run_rows(shared->run, t, h);
-        return;
-    }
-    if (cache->head != h || block->part.from < cache->held.from || block->part.to > cache->held.to)
-        attn__copy_rows(block, cache, t);
-    rows->data = attn__copied_row(block, cache->rows, t, attn__keys_in(block, cache->held.from, block->part.from));
-    rows->step = (ptrdiff_t)(keys ? attn__terms(kern, t->dim) : t->dim);
-}
-
-/* at[j] = where the row of t of the jth key of the runs is. `quarter` not 0, for what is prefetched: in the order 0,
-   quarter, 2 quarter, 3 quarter, 1, quarter + 1, .., as memory is fastest in several streams. */
-static void attn__point_at(const attn__block *block, const char **at, const attn_tensor *t, size_t quarter)
-{
-    const ptrdiff_t step = attn__step(t);
-    const attn__shared *shared = block->shared;
-    const attn__run *run;
-    size_t n = 0, lap = 0, place = 0, r;
-    ptrdiff_t off;
-    for (run = shared->run; run < shared->run + shared->runs; run++) {
-        const char *from = attn__run_rows(run, t, block->at.kv_head);
-        for (r = 0, off = 0; r < run->keys; r++, off += step) {
-            at[place] = from + off;
-            place += n < 4 * quarter ? 4 : 1;
-            if (++n == (lap + 1) * quarter && lap < 4)
-                place = ++lap < 4 ? lap : n;
-        }
-    }
-}
-
-/* The tile's rows of k or v, for the kernels of few rows; and what they prefetch: after those of k, those of v; then,
-   those of k in the next tile. */
-static void attn__few_rows(const attn__block *block, attn__few *few, const attn_tensor *t)
-{
-    const attn__call *call = &block->plan->call;
-    const attn__schedule *schedule = &block->plan->schedule;
-    attn__shared *shared = block->shared;
-    const attn_tensor *other = t == &call->v ? &call->k : &call->v;
-    const ptrdiff_t size = (ptrdiff_t)attn__size(t->dtype);
-    attn__range next = block->part;
-    size_t n;
-    ATTN__MEMSET(few, 0, sizeof *few);
-    few->keys = block->tile.keys;
-    few->lanes = shared->lanes;
-    few->row = attn__run_rows(shared->run, t, block->at.kv_head);
-    if (shared->runs > 1) {
-        attn__point_at(block, shared->at, t, 0);
-        few->at = shared->at;
-    }
-    few->step = attn__step(t);
-    few->heads = block->at.heads;
-    few->apart = block->at.heads > 1 ? t->head_stride * size : 0;
-    few->queries = block->at.count / block->at.heads;
-    few->dtype = t->dtype;
-    few->dims = t->dim;
-    if (!schedule->fetches_few || schedule->skips)
-        return;
-    few->next_apart = block->at.heads > 1 ? other->head_stride * (ptrdiff_t)attn__size(other->dtype) : 0;
-    few->next_bytes = attn__row_bytes(other->dtype, other->dim);
-    if (t == &call->v) {
-        next.from = next.to;
-        next.to = attn__min(next.from + block->tile_keys, block->visible_to_any.to);
-    }
-    if (next.from >= next.to)
-        return;
-    n = attn__find_runs(block, next);
-    attn__point_at(block, shared->next, other, n / 4);
-    for (; n < few->keys; n++) /* a row for each key */
-        shared->next[n] = shared->next[n - 1];
-    few->next = shared->next;
-    attn__find_runs(block, block->part);
-}
-
-/* What a schedule has to know: tiles of whole register tiles, and which rows choose among the same keys. `every`: tiles
-   have all their keys, listed or not. */
-static void attn__plan_keys(attn__plan *plan, int every)
-{
-    attn__schedule *s = &plan->schedule;
-    const attn__call *call = &plan->call;
-    const attn__kernels *kern = call->kern;
-    const attn_opts *opts = &call->opts;
-    int lists = attn__has_lists(opts);
-    s->skips = lists && !every;
-    s->scattered = s->skips || plan->source.table || call->k.len > plan->source.capacity;
-    s->masked = call->has_options && !attn__tensor_absent(&opts->mask);
-    s->hides = s->masked || (lists && every);
-    s->vary = opts->sequences > 0 || opts->q_lens;
-    s->uniform_rows = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens;
-    s->tile_keys = attn__min(ATTN__TILE_KEYS, attn__max(attn__whole(call->k.len, kern->rows), kern->rows));
-    s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
-    s->mask_tiles = s->masked ? attn__min(attn__blocks(call->k.len, s->tile_keys), ATTN__MASK_CACHE / 2) : 0;
-    s->heads = lists ? attn__max(call->k.heads, opts->blocks.heads) : call->k.heads;
-    s->group = call->q.batch == 0 || call->q.heads == 0 ? 1 : call->q.heads / s->heads;
-    s->part_queries = lists ? attn__min(opts->blocks.q_len, call->q.len) : call->q.len;
-    s->parts = lists ? attn__blocks(call->q.len, opts->blocks.q_len) : 1;
-}
-
-/* Has a batch item or text so few rows? They are as many as one query head has, times the heads of a group. */
-static int attn__has_few(const attn__plan *plan, size_t b, size_t most)
-{
-    return attn__valid_queries(plan, b) * (plan->call.q.heads / plan->call.k.heads) <= most;
-}
-
-/* -- a tile: visibility -- */
-
-/* The run's part of the mask, as bits. Lanes past the last row see nothing. Where bits hide keys that are not listed,
-   the run is a whole tile, and of each row of a mask those keys are left out; without a mask all listed keys are seen,
-   by all rows that share the list. */
-ATTN__NOINLINE void attn__gather_mask(const attn__block *block, attn__tile *run)
-{
-    const attn_tensor *mask = &block->plan->call.opts.mask;
-    const attn__range keys = {run->first_key, run->first_key + run->keys};
-    unsigned char listed_bytes[ATTN__FEW_KEYS];
-    size_t row, rows, h, i, j, entry;
-    attn__listed listed;
-    attn__range part;
-    run->mask = block->shared->mask;
-    if (block->at.count < run->lanes)
-        ATTN__MEMSET(block->shared->mask, 0, attn__blocks(run->keys, 64) * 8 * run->lanes);
-    for (row = 0; row < block->at.count; row += rows) {
-        const unsigned char *from;
-        ptrdiff_t rs = mask->len_stride, cs = mask->dim_stride;
-        rows = attn__query_of(block, row, &h, &i);
-        from = (const unsigned char *)attn__tensor_at(mask, block->at.b, h, i, keys.from);
-        if (attn__lists_by_bits(block)) {
-            rows = attn__min(attn__listed_for(block, row, &listed), mask->data ? 1 : rows);
-            ATTN__MEMSET(listed_bytes, 0, run->keys);
-            for (part.to = keys.from, entry = SIZE_MAX; attn__next_part(&listed, keys, &entry, &part);)
-                for (j = part.from - keys.from; j < part.to - keys.from; j++)
-                    listed_bytes[j] = !mask->data || from[(ptrdiff_t)j * cs];
-            from = listed_bytes;
-            rs = 0;
-            cs = 1;
-        }
-        block->plan->call.kern->load_bits(attn__real_at(block->plan, block->shared->mask, row), run->lanes, from, rs,
-                                          cs, rows, run->keys);
-    }
-}
-
-/* What the mask alone lets rows i .. i + rows - 1 of head h of item b see of n keys from number k0 on. */
-static int attn__classify_rows(const attn__plan *plan, size_t b, size_t h, size_t i, size_t rows, size_t k0, size_t n)
-{
-    const attn_tensor *mask = &plan->call.opts.mask;
-    const unsigned char *at = (const unsigned char *)attn__tensor_at(mask, b, h, i, k0);
-    size_t j, together = mask->dim_stride == 1 ? n : 1; /* keys that lie side by side */
-    int found = 0;
-    if (mask->len_stride == 0)
-        rows = 1;
-    if (mask->dim_stride == 0)
-        n = attn__min(n, 1);
-    for (j = 0; j < n && found != (ATTN__SOME_VISIBLE | ATTN__SOME_HIDDEN); j += together)
-        found |= plan->call.kern->classify(at + (ptrdiff_t)j * mask->dim_stride, mask->len_stride, rows, together);
-    return found;
-}
-
-/* What the mask alone lets the rows of the block see of n keys from number k0 on. */
-static int attn__classify(const attn__block *block, size_t k0, size_t n)
-{
-    size_t row, run, h, i;
-    int found = 0;
-    for (row = 0; row < block->at.count; row += run) {
-        run = attn__query_of(block, row, &h, &i);
-        found |= attn__classify_rows(block->plan, block->at.b, h, i, run, k0, n);
-    }
-    return found;
-}
-
-/* The same, from the cache, of the half of a tile that begins with key k0, all of which comes before key `to`; 0 if
-   there is none, or if it is not there, as keys of the tile are hidden from some row otherwise. */
-static int attn__classify_half(const attn__block *block, size_t k0, size_t to)
-{
-    const attn__schedule *schedule = &block->plan->schedule;
-    size_t end = attn__min(block->visible_to_all.to, block->split_keys.to), tile = k0 / ATTN__TILE_KEYS, i;
-    size_t half = k0 / ATTN__HALF_TILE;
-    end = attn__min(schedule->mask_tiles, end / schedule->tile_keys);
-    if (k0 % ATTN__HALF_TILE != 0 || to - k0 < ATTN__HALF_TILE || schedule->tile_keys != ATTN__TILE_KEYS ||
-        tile * ATTN__TILE_KEYS < block->visible_to_all.from || tile >= end)
-        return 0;
-    end = attn__min(end, tile + ATTN__LOOK_AHEAD);
-    if (!block->mask_cache[half])
-        for (i = 2 * tile; i < 2 * end; i++)
-            block->mask_cache[i] = (unsigned char)attn__classify(block, i * ATTN__HALF_TILE, ATTN__HALF_TILE);
-    return block->mask_cache[half];
-}
-
-/* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. */
-static attn__range attn__visible_part(const attn__row *row, size_t k0, size_t n)
-{
-    attn__range part;
-    part.to = attn__min(attn__max(row->seen.to, k0), k0 + n) - k0;
-    part.from = attn__min(attn__max(row->seen.from, k0) - k0, part.to);
-    return part;
-}
-
-/* Which part of a run of keys each row sees, for the kernel that hides the rest. */
-static void attn__set_bounds(const attn__block *block, attn__tile *run)
-{
-    attn__range part;
-    size_t row, k0 = run->first_key;
-    ATTN__MEMSET(attn__row_real(block, ATTN__FIRST, 0), 0, 2 * block->plan->column * block->plan->call.kern->size);
-    for (row = 0; row < block->at.count; row++) {
-        part = attn__visible_part(&block->rows[row], k0, run->keys);
-        attn__set_real(block->plan, attn__row_real(block, ATTN__FIRST, row), 0, (double)part.from);
-        attn__set_real(block->plan, attn__row_real(block, ATTN__END, row), 0, (double)part.to);
-    }
-    run->bounds.first = attn__row_real(block, ATTN__FIRST, 0);
-    run->bounds.end = attn__row_real(block, ATTN__END, 0);
-    run->bounds.all_first = attn__max(block->visible_to_all.from, k0) - k0;
-    run->bounds.all_end = attn__max(block->visible_to_all.to, k0) - k0;
-}
-
-/* What the rows of the block see of n keys from number k0 on. */
-static void attn__find_visibility(attn__block *block, size_t k0, size_t n)
-{
-    const attn_tensor *mask = &block->plan->call.opts.mask;
-    attn__range part;
-    size_t row, h, i, k;
-    int half;
-    if (block->visible_to_all.from <= k0 && k0 + n <= block->visible_to_all.to) {
-        block->by_bounds |= ATTN__SOME_VISIBLE;
-        for (k = k0; mask->data && k < k0 + n; k += half ? ATTN__HALF_TILE : n) {
-            half = attn__classify_half(block, k, k0 + n);
-            block->by_mask |= half ? half : attn__classify(block, k, k0 + n - k);
-        }
-        return;
-    }
-    for (row = 0; row < block->at.count; row++) {
-        part = attn__visible_part(&block->rows[row], k0, n);
-        block->by_bounds |= part.from < part.to ? ATTN__SOME_VISIBLE : 0;
-        block->by_bounds |= part.to - part.from < n ? ATTN__SOME_HIDDEN : 0;
-        if (mask->data && part.from < part.to) {
-            attn__query_of(block, row, &h, &i);
-            block->by_mask |=
-                attn__classify_rows(block->plan, block->at.b, h, i, 1, k0 + part.from, part.to - part.from);
-        }
-    }
-}
-
-/* Does any row of the block see any of keys from .. to - 1? If so, makes the tile ready for attn__score_tile. */
-static int attn__prepare_tile(attn__block *block, size_t from, size_t to)
-{
-    attn__tile run;
-    size_t i = 0;
-    int all;
-    attn__range part = attn__listed_range(block, from, to, &all);
-    if (part.from >= part.to)
-        return 0;
-    attn__set_tile(block, from, to);
-    block->by_bounds = block->by_mask = 0;
-    while (attn__next_run(block, &run, &i))
-        attn__find_visibility(block, run.first_key, run.keys);
-    if (!(block->by_bounds & ATTN__SOME_VISIBLE) || block->by_mask == ATTN__SOME_HIDDEN)
-        return 0;
-    block->by_mask |= all ? 0 : ATTN__SOME_HIDDEN;
-    return 1;
-}
-
-/* -- keys that are gone: dropped by a ring, or of a page that is not in the pool -- */
-
-/* The keys that queries from .. to - 1 of item b may see, lists and mask aside. */
-static attn__range attn__seen_range(const attn__plan *plan, size_t b, size_t from, size_t to)
-{
-    attn__range seen = {SIZE_MAX, 0};
-    attn__row row;
-    for (; from < to; from++) {
-        attn__ask(&row, plan, b, from);
-        attn__join(&seen, row.seen);
-    }
-    return seen;
-}
-
-/* Is one of these tokens of item b not there that one of these queries of these heads sees? */
-static int attn__misses(const attn__plan *plan, size_t b, attn__range heads, attn__range queries, attn__range tokens)
-{
-    const attn_tensor *mask = &plan->call.opts.mask;
-    attn__range dropped = {0, plan->source.oldest ? plan->source.oldest[b] : 0}, seen;
-    size_t i, h, end = mask->head_stride ? heads.to : heads.from + 1;
-    if (attn__lacks_page(&plan->source, b, tokens.from, tokens.to))
-        return 1;
-    dropped = attn__common(dropped, tokens);
-    for (i = queries.from; i < queries.to && dropped.from < dropped.to; i++) {
-        seen = attn__common(attn__seen_range(plan, b, i, i + 1), dropped);
-        for (h = heads.from; h < end && seen.from < seen.to; h++)
-            if (attn__tensor_absent(mask) || /* that of a dry run may be there without data */
-                (mask->data &&
-                 attn__classify_rows(plan, b, h, i, 1, seen.from, seen.to - seen.from) & ATTN__SOME_VISIBLE))
-                return 1;
-    }
-    return 0;
-}
-
-/* Does a query see tokens that are not there: dropped by a ring, or of a page beyond the pool? */
-static int attn__sees_missing(const attn__plan *plan)
-{
-    const attn__call *call = &plan->call;
-    int all = plan->source.table && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL;
-    size_t groups = attn__has_lists(&call->opts) ? call->opts.blocks.heads : 1, b, part, h, entry;
-    attn__listed listed;
-    attn__range seen, tokens, queries, heads;
-    for (b = 0; b < call->q.batch; b++)
-        for (part = 0; part < plan->schedule.parts && call->q.heads > 0; part++) {
-            int drops = plan->source.oldest && plan->source.oldest[b] > 0;
-            if (!drops && !plan->source.table) /* all are there */
-                continue;
-            if (all && attn__lacks_page(&plan->source, b, 0, attn__valid_keys(plan, b)))
-                return 1;
-            queries.from = part * plan->schedule.part_queries;
-            queries.to = queries.from + attn__min(plan->schedule.part_queries, call->q.len - queries.from);
-            seen = attn__seen_range(plan, b, queries.from, queries.to);
-            for (h = 0; h < groups; h++) {
-                heads.from = h * (call->q.heads / groups);
-                heads.to = heads.from + call->q.heads / groups;
-                listed = attn__find_listed(plan, b, heads.from, part);
-                for (tokens.to = seen.from, entry = SIZE_MAX; attn__next_part(&listed, seen, &entry, &tokens);)
-                    if (attn__misses(plan, b, heads, queries, tokens))
-                        return 1;
-            }
-        }
-    return 0;
-}
-
-/* -- dropout --
-
-   Whether a weight is dropped follows from (seed, b, h, i, j) alone. The first four are mixed into 64 bits, the row's
-   key; the kernel mixes that with each j into 32 bits, which drop the weight if they are less than p 2^32.
-                                                      Salmon 2011, doi 10.1145/2063384.2063405; Steele 2014, OOPSLA */
-
-static int attn__drops(const attn_opts *opts)
-{
-    return opts->dropout.p > 0;
-}
-
-static uint64_t attn__mix(uint64_t x, uint64_t y) /* one step of splitmix64 */
-{
-    x += y + 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-/* The keys of the block's rows, zeros past the last. */
-static void attn__set_drop_rows(attn__block *block)
-{
-    uint64_t key, item = attn__mix(attn__mix(block->plan->call.opts.dropout.seed, 0), block->at.b);
-    size_t row, h, i, lanes = block->tile.lanes;
-    ATTN__MEMSET(block->drop_rows, 0, 2 * lanes * sizeof *block->drop_rows);
-    for (row = 0; row < block->at.count; row++) {
-        attn__query_of(block, row, &h, &i);
-        key = attn__mix(attn__mix(item, h), i);
-        block->drop_rows[row] = (uint32_t)key;
-        block->drop_rows[lanes + row] = (uint32_t)(key >> 32);
-    }
-}
-
-/* x = z x, with z = 0 where a weight is dropped, else 1 / (1 - p); without dropout nothing is done. x is laid out as
-   the tile's scores. */
-static void attn__drop(const attn__block *block, void *x)
-{
-    const attn__call *call = &block->plan->call;
-    double p = call->opts.dropout.p, threshold = p * 4294967296.0 + 0.5;
-    attn__tile run;
-    size_t i = 0, n;
-    if (!attn__drops(&call->opts))
-        return;
-    for (n = 0, run = block->tile; attn__next_run(block, &run, &i); n += run.keys)
-        call->kern->block.drop(&run, attn__real_at(block->plan, x, n * run.layout.element), block->drop_rows,
-                               threshold < 4294967295.0 ? (uint32_t)threshold : 0xffffffffu, 1 / (1 - p));
-}
-
-/* -- a tile: scores, softmax, values -- */
-
-/* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as
-   far as these are of one head, in place of the rows of the next tile: they will be read or written soon, and lie so
-   far apart that each access would wait for memory. */
-static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t first,
-                                  size_t n)
-{
-    size_t h, i, run = attn__query_of(block, 0, &h, &i);
-    if (t->dim_stride != 1 || t->len_stride == 0 || n == 0)
-        return;
-    rows->next = (const char *)attn__tensor_at(t, block->at.b, h, i, first);
-    rows->next_count = run;
-    rows->next_step = attn__step(t);
-    rows->row_bytes = n * attn__size(t->dtype);
-}
-
-/* score_mod edits one row at a time; it is shown the keys between the row's bounds. */
-ATTN__NOINLINE void attn__modify_scores(const attn__block *block, const attn__tile *run)
-{
-    const attn__plan *plan = block->plan;
-    const attn_opts *opts = &plan->call.opts;
-    attn__layout layout = run->layout;
-    size_t row, h, i, j, size = plan->call.kern->size, k0 = run->first_key;
-    attn__range part;
-    for (row = 0; row < block->at.count; row++) {
-        char *scores = attn__real_at(plan, run->scores, row * layout.query), *copy = block->shared->row;
-        part = attn__visible_part(&block->rows[row], k0, run->keys);
-        if (part.from == part.to)
-            continue;
-        attn__query_of(block, row, &h, &i);
-        for (j = part.from; j < part.to; j++)
-            ATTN__MEMCPY(copy + (j - part.from) * size, scores + j * layout.element * size, size);
-        opts->score_mod(opts->score_mod_user, copy, part.to - part.from, block->at.b, h, i, k0 + part.from);
-        for (j = part.from; j < part.to; j++)
-            ATTN__MEMCPY(scores + j * layout.element * size, copy + (j - part.from) * size, size);
-    }
-}
-
-/* Copies the tile's scores as they are now, for the backward pass, where a tile is one run. NULL: not wanted. */
-static void attn__copy_tile(const attn__block *block, char *copy)
-{
-    const attn__tile *tile = &block->tile;
-    if (copy)
-        ATTN__MEMCPY(copy, tile->scores, tile->keys * tile->lanes * block->plan->call.kern->size);
-}
-
-/* The numbers of the tile's keys in t = alpha its scores, run by run. */
-static void attn__scatter_tile(const attn__block *block, const attn_tensor *t, double alpha)
-{
-    attn__tile run = block->tile;
-    size_t i = 0;
-    while (attn__next_run(block, &run, &i))
-        attn__scatter(block, t, run.first_key, run.scores, run.layout, run.keys, alpha);
-}
-
-/* The tile's scores, as they are at a stage, go to where the caller wants them. `scale`, and that of softmax, are what
-   they are still to be multiplied by. Those that softmax takes wait in weights until max and sum are known. */
-static void attn__keep_scores(const attn__block *block, attn_stage stage, double scale)
-{
-    const attn__plan *plan = block->plan;
-    const attn_opts *opts = &plan->call.opts;
-    if (opts->scores.data && opts->scores_stage == stage)
-        attn__scatter_tile(block, &opts->scores, attn__to_real(plan, scale) * plan->call.softmax_scale);
-    if (plan->schedule.weights_in_place && stage == ATTN_STAGE_FINAL)
-        attn__scatter_tile(block, &opts->weights, 1.0);
-}
-
-/* Is bias added from where it lies, to blocks whose rows are of one head and fill their vectors? */
-static int attn__bias_direct(const attn__call *call)
-{
-    const attn_tensor *bias = &call->opts.bias;
-    return call->kern->lanes > 1 && bias->dtype == call->kern->real && bias->dim_stride == 1 &&
-           call->edits == ATTN__EDIT_BIAS;
-}
-
-/* The run's part of the bias: where it lies, or a copy. */
-static void attn__find_bias(const attn__block *block, attn__tile *run)
-{
-    const attn_tensor *bias = &block->plan->call.opts.bias;
-    size_t h, i, rows = attn__query_of(block, 0, &h, &i);
-    if (attn__bias_direct(&block->plan->call) && !block->few && run->keys % ATTN__BIAS_KEYS == 0 &&
-        rows == run->lanes) {
-        run->bias_rows = attn__tensor_at(bias, block->at.b, h, i, run->first_key);
-        run->bias_step = bias->len_stride;
-    } else {
-        attn__gather(block, block->shared->bias, run->layout, bias, run->first_key, run->keys);
-        run->bias = block->shared->bias;
-    }
-}
-
-/* ALiBi, if it is wanted: positions and slopes of the rows, zeros past the last. */
-static void attn__set_alibi(const attn__block *block, attn__tile *run)
-{
-    const attn__plan *plan = block->plan;
-    size_t row, h, i;
-    run->slope = NULL;
-    if (!(plan->call.edits & ATTN__EDIT_ALIBI))
-        return;
-    ATTN__MEMSET(attn__row_real(block, ATTN__POSITION, 0), 0, 2 * plan->column * plan->call.kern->size); /* both */
-    for (row = 0; row < block->at.count; row++) {
-        attn__query_of(block, row, &h, &i);
-        attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0,
-                       (double)attn__plus((ptrdiff_t)i, block->rows->offset) - (double)run->first_key);
-        attn__set_real(plan, attn__row_real(block, ATTN__SLOPE, row), 0, -(double)plan->call.opts.alibi_slopes[h]);
-    }
-    run->position = attn__row_real(block, ATTN__POSITION, 0);
-    run->slope = attn__row_real(block, ATTN__SLOPE, 0);
-}
-
-/* What depends on the number of a key, for a run of them: bias, ALiBi, score_mod, and hidden keys. scale: what the
-   scores are still to be multiplied by. */
-static void attn__score_run(attn__block *block, attn__tile *run, double scale)
-{
-    const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
-    const attn_opts *opts = &plan->call.opts;
-    run->bias = run->bias_rows = run->mask = run->bounds.first = run->bounds.end = NULL;
-    if (opts->bias.data)
-        attn__find_bias(block, run);
-    attn__set_alibi(block, run);
-    if (run->bias || run->bias_rows || run->slope || scale < 1 || scale > 1)
-        kern->block.edit(run, scale, 0);
-    if (opts->score_mod) {
-        attn__copy_tile(block, block->shared->before);
-        attn__modify_scores(block, run);
-    }
-    if (block->by_bounds & ATTN__SOME_HIDDEN)
-        attn__set_bounds(block, run);
-    if (block->by_mask & ATTN__SOME_HIDDEN)
-        attn__gather_mask(block, run);
-    /* ALiBi and score_mod may have changed a score that a bias of -infinity had hidden */
-    if (run->bounds.first || run->mask || (run->bias && plan->call.edits != ATTN__EDIT_BIAS))
-        kern->block.edit(run, 1, 1);
-}
-
-/* -- a tile of few rows -- */
-
-/* Numbers that are not finite become 0: of n reals, or of elements of terms, which are known to have some. Returns if
-   there are any. */
-static int attn__clear_nonfinite(const attn__kernels *kern, void *x, size_t n, attn_dtype dtype)
-{
-    const int found = dtype != kern->real || kern->nonfinite(x, 0, 1, n);
-    void *at;
-    size_t i;
-    for (i = 0; found && i < n; i++)
-        if (!attn__is_finite(attn__get_element(at = attn__at(x, dtype, (ptrdiff_t)i), dtype)))
-            attn__set_element(at, dtype, 0.0);
-    return found;
-}
-
-/* How many keys of the tile, from number k on, are of one chain. */
-static size_t attn__chain_keys(const attn__block *block, size_t k)
-{
-    const uint16_t *numbers = block->tile.numbers;
-    size_t end = k + 1;
-    if (!numbers)
-        return attn__min(ATTN__FEW_CHAIN, block->tile.keys - k);
-    while (end < block->tile.keys && numbers[end] / ATTN__FEW_CHAIN == numbers[k] / ATTN__FEW_CHAIN)
-        end++;
-    return end - k;
-}
-
-/* Copies the rows of a head, a chain at most, as the kernels take them; they become *few. */
-static void attn__copy_few(const attn__block *block, attn__few *few, size_t head, const attn_tensor *t)
-{
-    const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
-    int keys = t == &plan->call.k;
-    size_t room = keys ? attn__terms(kern, t->dim) : t->dim, i, n;
-    for (i = 0; i < few->keys; i += n) {
-        const char *from = few->at ? few->at[i] : few->row;
-        char *to = attn__real_at(plan, block->shared->copied_rows, i * room);
-        n = few->at ? 1 : few->keys;
-        from += (ptrdiff_t)head * few->apart;
-        (keys ? kern->load_rows : kern->load)(to, room, from, t->dtype, t->len_stride, t->dim_stride, n, t->dim);
-    }
-    few->at = NULL;
-    few->row = block->shared->copied_rows;
-    few->step = (ptrdiff_t)(room * kern->size);
-    few->heads = 1;
-    few->dtype = keys ? kern->element : kern->real;
-}
-
-/* The tile's scores, of its rows of k; or out = factor out + P V, of its rows of v: all of them where they lie, or of
-   a head and a chain of keys at a time. `clean`: numbers of V that are not finite count as 0; returns if there are
-   any. */
-static int attn__multiply_few(const attn__block *block, const attn_tensor *t, int clean)
-{
-    const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
-    const attn__tile *tile = &block->tile;
-    const attn__state *state = block->into;
-    int values = t == &plan->call.v, copies, found = 0;
-    attn__few all, part, *now = &all;
-    size_t k, n, g, row, room = attn__query_room(plan);
-    attn__few_rows(block, &all, t);
-    copies = clean || attn__copies_few(plan, t);
-    if (values)
-        kern->block.scale(state->out, state->layout, t->dim, block->at.count, tile->factor);
-    for (k = 0; k < all.keys; k += n) {
-        n = copies || (values && tile->numbers) ? attn__chain_keys(block, k) : all.keys;
-        for (g = 0; g < all.heads; g += now->heads) {
-            row = g * all.queries;
-            if (copies || n < all.keys) { /* from key number k on */
-                now = &part;
-                part = all;
-                part.at = all.at ? all.at + k : NULL;
-                part.row += (ptrdiff_t)k * all.step;
-                part.next = all.next ? all.next + k : NULL;
-                part.keys = n;
-            }
-            if (copies)
-                attn__copy_few(block, &part, g, t);
-            found |= clean && attn__clear_nonfinite(kern, block->shared->copied_rows, n * t->dim, kern->real);
-            if (values)
-                attn__run_few(kern, attn__real_at(plan, state->out, row * state->layout.query), state->layout.query,
-                              attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, now,
-                              1);
-            else
-                attn__run_few(kern, attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query,
-                              attn__real_at(plan, block->queries, row * room), room, now, 0);
-        }
-    }
-    return found;
-}
-
-/* Multiplies the tile's scores, or weights, by the scales of its rows in I8, so that not each element has to be.
-   `clean`: scales that are not finite count as 0; returns if there are any. */
-static int attn__scale_tile(const attn__block *block, const float *scales, int clean)
-{
-    const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
-    const attn__shared *shared = block->shared;
-    const attn__run *run;
-    attn__tile part;
-    size_t g, h;
-    int found = 0;
-    if (!scales)
-        return 0;
-    part = block->tile;
-    part.queries = block->at.count / block->at.heads;
-    ATTN__MEMSET(attn__real_at(plan, shared->scales, part.keys), 0, kern->lanes * kern->size);
-    for (g = 0, h = block->at.kv_head; g < block->at.heads; g++, h++) {
-        for (run = shared->run; run < shared->run + shared->runs; run++)
-            kern->load(attn__real_at(plan, shared->scales, run->at), run->keys,
-                       scales + attn__scale_at(&plan->source, plan->call.k.heads, run->item, h, run->row), ATTN_F32, 0,
-                       1, 1, run->keys);
-        found |= clean && attn__clear_nonfinite(kern, shared->scales, part.keys, kern->real);
-        part.scores = attn__real_at(plan, block->tile.scores, g * part.queries * part.layout.query);
-        kern->block.scale_keys(&part, shared->scales);
-    }
-    return found;
-}
-
-/* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. `keep`
-   those that the caller wants. */
-static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
-{
-    const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
-    const attn_opts *opts = &plan->call.opts;
-    attn__tile *tile = &block->tile;
-    attn__rows k;
-    attn__tile run;
-    const attn_tensor *apart = NULL; /* a matrix whose rows the processor does not foresee */
-    double scale = plan->call.scale;
-    int edits = plan->call.edits != 0 || scale < 1 || scale > 1 ||
-                ((block->by_bounds | block->by_mask) & ATTN__SOME_HIDDEN); /* something for attn__score_run */
-    size_t i;
-    if (block->few) {
-        attn__multiply_few(block, &plan->call.k, 0);
-    } else {
-        attn__tile_rows(block, &k, &plan->call.k, 0);
-        if (keep && (opts->scores.data || plan->schedule.weights_in_place))
-            apart = opts->scores.data ? &opts->scores : &opts->weights;
-        else if (opts->bias.data || (opts->mask.data && block->by_mask & ATTN__SOME_HIDDEN))
-            apart = opts->bias.data ? &opts->bias : &opts->mask;
-        if (apart)
-            attn__prefetch_matrix(block, &k, apart, tile->first_key, tile->keys);
-        kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, attn__query_terms(plan), 0,
-                   NULL, &k);
-    }
-    attn__scale_tile(block, plan->source.k_scales, 0);
-    if (keep)
-        attn__keep_scores(block, ATTN_STAGE_DOT, scale);
-    if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
-        kern->block.softcap(tile, scale, opts->softcap);
-        attn__copy_tile(block, block->shared->capped);
-        scale = 1;
-    }
-    if (keep)
-        attn__keep_scores(block, ATTN_STAGE_SOFTCAP, scale);
-    if (stage != ATTN_STAGE_FINAL)
-        return;
-    for (i = 0, run = *tile; edits && attn__next_run(block, &run, &i);)
-        attn__score_run(block, &run, scale);
-    if (keep)
-        attn__keep_scores(block, ATTN_STAGE_FINAL, 1.0);
-}
-
-/* out = factor out + P V, for the tile's rows of V, chain by chain: queries on lanes. `clean`: as above. */
-static int attn__multiply_values(const attn__block *block, int clean)
-{
-    const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
-    const attn__tile *tile = &block->tile;
-    size_t Dv = plan->call.v.dim, terms = attn__terms(kern, tile->keys), k, end, i, first, next = block->part.to;
-    attn__rows v;
-    attn__tile_rows(block, &v, &plan->call.v, clean && plan->call.v.dtype != kern->real);
-    clean = clean && kern->nonfinite_terms(v.data, v.step, terms, Dv);
-    if (clean) {
-        attn__tile_rows(block, &v, &plan->call.v, 1);
-        attn__clear_nonfinite(kern, attn__real_at(plan, v.data, 0), terms * kern->term * Dv, kern->element);
-        block->shared->v.head = SIZE_MAX; /* it is no copy of V any more */
-    }
-    if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
-        end = attn__max(attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to), next);
-        attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, end - next);
-    }
-    kern->to_terms(tile->scores, tile->keys, tile->lanes);
-    for (k = 0; k < tile->keys && Dv > 0; k = end) { /* without dims there may be no data */
-        end = attn__chain_end(tile, k);
-        first = attn__terms(kern, k);
-        kern->gemm(block->into->out, (const char *)v.data + (ptrdiff_t)first * v.step * (ptrdiff_t)kern->size, 1,
-                   v.step, Dv, attn__real_at(plan, tile->scores, first * tile->lanes), tile->lanes,
-                   attn__terms(kern, end - k), 0, tile->factor, end == tile->keys ? &v : NULL);
-        for (i = 0; i < tile->lanes && end < tile->keys; i++)
-            attn__set_real(plan, tile->factor, i, 1.0);
-    }
-    return clean;
-}
-
-static void attn__scale_rows(const attn__block *block, void *x, attn__layout layout, size_t n) /* by 1 / sum */
-{
-    block->plan->call.kern->block.scale(x, layout, n, block->at.count, attn__row_real(block, ATTN__INVERSE, 0));
-}
-
-/* Which keys of the tile are hidden from which rows, by its scores: a weight or gradient that is 0 does not tell. */
-static void attn__find_hidden(const attn__block *block, uint64_t *hidden)
-{
-    const attn__tile *tile = &block->tile;
-    size_t row, j;
-    double score;
-    for (j = 0; j < tile->keys; j++) {
-        hidden[j] = 0;
-        for (row = 0; row < block->at.count; row++) {
-            score = attn__get_real(block->plan, tile->scores, j * tile->layout.element + row * tile->layout.query);
-            hidden[j] |= (uint64_t)(attn__bits(score) == attn__bits(attn__minus_infinity())) << row;
-        }
-    }
-}
-
-/* The weights of the tile that attn__prepare_tile has made ready, once more: the state knows the maximum over the tile
-   by now, so that softmax gives the same ones. `hidden`: where its scores, which are computed for that, say which keys
-   are hidden (-infinity), as a weight may be 0 in any case; NULL: weights are to be divided by the sum. */
-ATTN__NOINLINE void attn__recompute_weights(attn__block *block, const attn__state *state, uint64_t *hidden)
-{
-    const attn__plan *plan = block->plan;
-    const attn__tile *tile = &block->tile;
-    double max[ATTN__BLOCK_ROWS / 2], sum[ATTN__BLOCK_ROWS / 2]; /* half as many as of floats */
-    unsigned char nan[ATTN__BLOCK_ROWS];
-    attn__state again = *state;
-    attn__score_tile(block, ATTN_STAGE_FINAL, 0);
-    if (hidden)
-        attn__find_hidden(block, hidden);
-    again.max = max;
-    again.sum = sum;
-    again.nan = nan;
-    ATTN__MEMSET(sum, 0, sizeof sum);
-    ATTN__MEMSET(nan, 0, sizeof nan);
-    ATTN__MEMCPY(max, state->max, tile->lanes * plan->call.kern->size);
-    plan->call.kern->block.softmax(tile, &again, plan->call.softmax_scale);
-    if (!hidden)
-        attn__scale_rows(block, tile->scores, tile->layout, tile->keys);
-    attn__drop(block, tile->scores);
-}
-
-/* sum += weight x */
-static void attn__add_product(const attn__plan *plan, void *sum, const void *weight, double x)
-{
-    attn__set_real(plan, sum, 0, attn__get_real(plan, sum, 0) + attn__get_real(plan, weight, 0) * x);
-}
-
-/* What is left out of products with the tile's rows of t, as 0: sums += weights x for those numbers x (in I8, their
-   scales) that are NaN or infinite, and those rows of the block that see their key. */
-ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_tensor *t, const float *scales, char *sums,
-                                        attn__layout to, const void *weights, uint64_t *hidden)
-{
-    const attn__plan *plan = block->plan;
-    const attn__layout of = block->tile.layout;
-    const attn__run *run = block->shared->run;
-    size_t n, g, d, r, h, row, key, queries = block->at.count / block->at.heads;
-    double x;
-    for (n = 0; n < block->tile.keys; n++) {
-        run += n == (size_t)run->at + run->keys; /* its keys follow */
-        key = run->row + n - run->at;
-        for (g = 0, h = block->at.kv_head; g < block->at.heads; g++, h++)
-            for (d = 0; d < t->dim; d++) {
-                x = attn__get_element(attn__tensor_at(t, run->item, h, key, d), t->dtype);
-                if (scales)
-                    x *= (double)scales[attn__scale_at(&plan->source, t->heads, run->item, h, key)];
-                for (r = 0; r < queries && !attn__is_finite(x); r++) {
-                    row = g * queries + r;
-                    if (!(hidden[n] >> row & 1))
-                        attn__add_product(plan, attn__real_at(plan, sums, d * to.element + row * to.query),
-                                          attn__real_at(plan, weights, n * of.element + row * of.query), x);
-                }
-            }
-    }
-}
-
-/* out = factor out + P V for the tile. Where some scores were not finite, keys may be hidden, and a NaN or infinity
-   among their values (or scales, in I8) must not meet the weight 0: such are left out then, as zeros in a copy, and
-   added for those rows that see them. */
-static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
-{
-    const attn__plan *plan = block->plan;
-    attn__range *finite = &block->shared->finite;
-    int clean = nonfinite_scores && !(finite->from <= block->part.from && block->part.to <= finite->to);
-    int found = attn__scale_tile(block, plan->source.v_scales, clean);
-    if (!block->few)
-        found |= attn__multiply_values(block, clean);
-    else if (plan->call.v.dim > 0)
-        found |= attn__multiply_few(block, &plan->call.v, clean);
-    if (found) {
-        attn__prepare_tile(block, block->part.from, block->part.to);
-        attn__recompute_weights(block, block->into, block->shared->hidden);
-        attn__add_nonfinite(block, &plan->call.v, plan->source.v_scales, (char *)block->into->out, block->into->layout,
-                            block->tile.scores, block->shared->hidden);
-    } else if (nonfinite_scores) {
-        *finite = block->part;
-    }
-}
-
-/* Elements from .. to - 1 of a row of t = x: those that follow each other by copies of the first ones. */
-static void attn__fill_part(const attn_tensor *t, size_t b, size_t h, size_t i, size_t from, size_t to, double x)
-{
-    size_t size = attn__size(t->dtype), run = t->dim_stride == 1 ? to - from : 1, d, n;
-    for (d = from; d < to; d += run) {
-        char *at = (char *)attn__tensor_at(t, b, h, i, d);
-        attn__set_element(at, t->dtype, x);
-        for (n = 1; n < run; n *= 2)
-            ATTN__MEMCPY(at + n * size, at, attn__min(n, run - n) * size);
-    }
-}
-
-/* The block's rows of t, if it is there, elements from .. to - 1, = x; but weights, x = 0, of a row that is NaN are
-   NaN, too. */
-static void attn__fill(const attn__block *block, const attn_tensor *t, size_t from, size_t to, double x)
-{
-    size_t row, h, i;
-    double inverse;
-    for (row = 0; row < block->at.count && t->data; row++) {
-        attn__query_of(block, row, &h, &i);
-        inverse = attn__bits(x) ? 0 : attn__get_real(block->plan, attn__row_real(block, ATTN__INVERSE, row), 0);
-        attn__fill_part(t, block->at.b, h, i, from, to, attn__is_finite(inverse) ? x : inverse);
-    }
-}
-
-/* Scores of keys from .. to - 1, which no row of the block sees: -infinity at the last stage; before it, those of keys
-   that exist are computed. Their weights are `weight`: 0 at the end; where weights hold scores so far, -infinity, of a
-   tile that is hidden, or before keys that are listed are met, which then overwrite theirs. */
-static void attn__keep_hidden(attn__block *block, size_t from, size_t to, double weight)
-{
-    const attn__plan *plan = block->plan;
-    const attn_opts *opts = &plan->call.opts;
-    size_t first = attn__min(attn__max(from, block->exists.from), to), k0, n;
-    size_t end = opts->scores_stage == ATTN_STAGE_FINAL ? first : attn__max(attn__min(to, block->exists.to), first);
-    for (k0 = first; k0 < end && opts->scores.data; k0 += n) {
-        n = attn__min(block->tile_keys, end - k0);
-        attn__set_tile(block, k0, k0 + n);
-        attn__score_tile(block, opts->scores_stage, 1);
-    }
-    attn__fill(block, &opts->scores, from, first, attn__minus_infinity());
-    attn__fill(block, &opts->scores, end, to, attn__minus_infinity());
-    if (attn__bits(weight) == 0 || plan->schedule.weights_in_place)
-        attn__fill(block, &opts->weights, from, to, weight);
-}
-
-/* Takes keys from .. to - 1, all of one tile, into the state of the split in hand. */
-static void attn__process_tile(attn__block *block, size_t from, size_t to)
-{
-    const attn__call *call = &block->plan->call;
-    int keep = block->plan->schedule.writes_matrices, nonfinite;
-    if (call->opts.mask.data && !keep) {
-        while (from < to && attn__classify_half(block, from, to) == ATTN__SOME_HIDDEN)
-            from += ATTN__HALF_TILE;
-        while (from < to && attn__classify_half(block, to - ATTN__HALF_TILE, to) == ATTN__SOME_HIDDEN)
-            to -= ATTN__HALF_TILE;
-        if (from >= to || attn__next_key(block, from, to) == to)
-            return;
-    }
-    if (!attn__prepare_tile(block, from, to)) {
-        if (keep)
-            attn__keep_hidden(block, from, to, attn__minus_infinity());
-        return;
-    }
-    ATTN__ON_TILE();
-    attn__score_tile(block, ATTN_STAGE_FINAL, keep);
-    nonfinite = call->kern->block.softmax(&block->tile, block->into, call->softmax_scale);
-    attn__drop(block, block->tile.scores); /* after the sum: that, and so lse, is of all weights */
-    attn__accumulate_values(block, nonfinite);
-}
-
-/* -- a block: its keys, then its outputs -- */
-
-/* What the rows of the block see, each and together. Uniform rows are found once, for as many as a block has. */
-static void attn__find_visible(attn__block *block)
-{
-    const attn__plan *plan = block->plan;
-    size_t chain = block->few ? ATTN__FEW_CHAIN : plan->call.kern->term, h, i;
-    attn__range any = {SIZE_MAX, 0}, all = {0, SIZE_MAX};
-    attn__row *row;
-    attn__query_of(block, 0, &h, &i);
-    for (row = block->rows; row < block->rows + block->at.count; row++) {
-        if (row > block->rows && plan->schedule.uniform_rows) {
-            *row = row[-1];
-            continue;
-        }
-        attn__visible(row, plan, block->at.b, i);
-        i = i + 1 < block->at.first + block->at.queries ? i + 1 : block->at.first;
-        all = attn__common(all, row->seen);
-        attn__join(&any, row->seen);
-    }
-    if (any.to == 0)
-        any.from = 0;
-    block->exists = block->rows->exists;
-    block->least_key = any.from;
-    if (plan->call.opts.scores.data && plan->call.opts.scores_stage != ATTN_STAGE_FINAL)
-        block->least_key = attn__min(any.from, block->exists.from); /* others have scores, too */
-    any.from -= any.from % chain; /* which keys make a pair, or a chain, does not depend on the block */
-    block->visible_to_any = any;
-    block->visible_to_all = all;
-}
-
-/* The number of the first slot of text s, of the rows of a unit: (rows before it) / (rows of a slot) + s. So texts need
-   no table of their blocks, and each has enough slots for its rows; some stay empty. */
-static size_t attn__text_slot(const attn__plan *plan, size_t s)
-{
-    const attn__schedule *schedule = &plan->schedule;
-    return plan->call.opts.q_starts[s] * schedule->group / (schedule->unit_blocks * schedule->block_rows) + s;
-}
-
-/* The text that a unit belongs to: a unit is a slot of a group, and a text's slots come group by group. */
-static size_t attn__text_of(const attn__plan *plan, size_t unit)
-{
-    size_t low = 0, high = plan->call.opts.sequences, middle;
-    while (low + 1 < high) { /* the last text whose slots begin at this one or before */
-        middle = low + (high - low) / 2;
-        if (attn__text_slot(plan, middle) * plan->schedule.heads <= unit)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Finds the rows of query block number `index` of the batch, if it has any: of the last part of an item, and of items
-   with fewer queries than others, some have none. Few rows of heads that lie side by side are in the block of the
-   first. */
-static void attn__find_block(attn__place *at, const attn__plan *plan, size_t index)
-{
-    const attn__schedule *s = &plan->schedule;
-    size_t blocks = s->blocks, group, part, rows, valid, b = 0, slot;
-    if (plan->call.opts.sequences > 0) {
-        b = attn__text_of(plan, index / s->unit_blocks);
-        slot = attn__text_slot(plan, b);
-        index -= slot * s->heads * s->unit_blocks;
-        blocks = (attn__text_slot(plan, b + 1) - slot) * s->unit_blocks;
-    }
-    group = attn__quotient(index, blocks);
-    part = attn__quotient(group, s->heads); /* of a text the first; behind the last text one that has no queries */
-    at->head = (group - part * s->heads) * s->group;
-    at->row = (index - group * blocks) * s->block_rows;
-    if (plan->call.opts.sequences == 0) {
-        b = attn__quotient(part, s->parts);
-        part -= b * s->parts;
-    }
-    attn__begin_item(at, plan, b);
-    valid = attn__valid_queries(plan, b);
-    at->first = part * s->part_queries;
-    at->queries = at->first < valid ? attn__min(s->part_queries, valid - at->first) : 0;
-    if (s->skips) /* else tiles have all keys */
-        at->listed = attn__find_listed(plan, b, at->head, part);
-    rows = at->queries * s->group;
-    at->kv_head = attn__quotient(at->head, plan->call.q.heads / plan->call.k.heads);
-    at->heads = 1;
-    if (s->side_heads > 1 && attn__has_few(plan, at->b, plan->call.kern->tuned->few)) { /* in either mode */
-        at->heads = attn__min(s->side_heads, s->heads - at->kv_head);
-        at->count = at->kv_head % s->side_heads == 0 && at->row == 0 ? at->heads * rows : 0;
-        return;
-    }
-    at->count = at->row < rows ? attn__min(s->block_rows, rows - at->row) : 0;
-}
-
-/* Makes `block` query block number `index` of the batch; returns if it has rows. */
-static int attn__begin_block(attn__block *block, size_t index)
-{
-    const attn__plan *plan = block->plan;
-    const attn__schedule *schedule = &plan->schedule;
-    size_t lanes = plan->call.kern->lanes, known = block->at.count, terms = attn__query_terms(plan);
-    attn__place *at = &block->at, last = *at;
-    attn__layout queries;
-    int same_item, same_rows;
-    attn__find_block(at, plan, index);
-    if (at->count == 0) {
-        at->b = SIZE_MAX; /* what is visible to it is not known */
-        return 0;
-    }
-    same_item = at->b == last.b;
-    same_rows = same_item && at->first == last.first && at->row == last.row && plan->call.opts.mask.head_stride == 0;
-    if (schedule->mask_tiles > 0 && !same_rows)
-        ATTN__MEMSET(block->mask_cache, 0, 2 * schedule->mask_tiles);
-    block->next = block;
-    block->few = attn__has_few(plan, at->b, schedule->few); /* nothing else decides which kernels take them */
-    block->tile_keys = block->few ? schedule->few_keys : schedule->tile_keys;
-    block->tile.queries = at->count;
-    block->tile.lanes = attn__whole(at->count, lanes);
-    block->tile.layout = attn__layout_of(block, attn__few_step(plan));
-    queries = attn__layout_of(block, attn__query_room(plan));
-    block->state.layout = block->split.layout = attn__layout_of(block, attn__whole(plan->call.v.dim, lanes));
-    if (!(schedule->uniform_rows && same_item && at->count <= known))
-        attn__find_visible(block);
-    if (attn__drops(&plan->call.opts))
-        attn__set_drop_rows(block);
-    if (block->few && queries.query > terms) /* whole vectors */
-        ATTN__MEMSET(block->queries, 0, at->count * queries.query * plan->call.kern->size);
-    attn__gather_by(block->few ? plan->call.kern->load_rows : plan->call.kern->load_panel, terms, block, block->queries,
-                    queries, &plan->call.q, 0, plan->call.q.dim);
-    return 1;
-}
-
-/* The splits of the block, by number: those of its batch item that some row may see, at least one; and the keys of a
-   split. Where splits lie depends on the valid keys of the batch item alone: no row can tell which others share its
-   block. With up to ATTN__SPLITS x ATTN__SPLIT_KEYS = 16384 keys they lie at fixed keys. */
-static attn__range attn__splits(const attn__block *block, size_t *keys)
-{
-    const attn__plan *plan = block->plan;
-    attn__range splits;
-    size_t tiles = attn__blocks(attn__valid_keys(plan, block->at.b), block->tile_keys);
-    *keys = attn__max(attn__blocks(tiles, ATTN__SPLITS) * block->tile_keys, ATTN__SPLIT_KEYS);
-    splits.from = attn__quotient(block->visible_to_any.from, *keys);
-    splits.to = attn__max(attn__blocks(block->visible_to_any.to, *keys), splits.from + 1);
-    return splits;
-}
-
-/* Empties the tile caches. `wanted`: by the blocks of a unit together; SIZE_MAX, 0: one block is alone. */
-static void attn__reset_caches(attn__shared *shared, attn__range wanted, size_t least_key)
-{
-    const attn__range none = {0, 0};
-    shared->k.head = shared->v.head = SIZE_MAX;
-    shared->wanted = wanted;
-    shared->finite = shared->found = none;
-    shared->least_key = least_key;
-}
-
-/* Keys of a split that any row of the block may see. */
-static attn__range attn__keys_of_split(const attn__block *block, size_t split, size_t keys)
-{
-    const attn__range all = {split * keys, (split + 1) * keys};
-    return attn__common(all, block->visible_to_any);
-}
-
-/* The keys of one split, tile by tile, for those of `count` blocks that have a state for it. Where tiles begin depends
-   on nothing else; a block may see but a part of one. */
-static void attn__attend_split(attn__block *blocks, size_t count, size_t split, size_t keys)
-{
-    size_t tile = blocks->tile_keys, least = SIZE_MAX, k0, next, first, end, i;
-    attn__range all = {SIZE_MAX, 0};
-    for (i = 0; i < count; i++) {
-        blocks[i].split_keys = attn__keys_of_split(&blocks[i], split, keys);
-        if (!blocks[i].into)
-            blocks[i].split_keys.to = 0;
-        attn__join(&all, blocks[i].split_keys);
-        if (blocks[i].split_keys.from < blocks[i].split_keys.to)
-            least = attn__min(least, blocks[i].least_key);
-    }
-    attn__reset_caches(blocks->shared, all, least);
-    for (k0 = attn__next_key(blocks, all.from, all.to); k0 < all.to; k0 = attn__next_key(blocks, next, all.to)) {
-        next = (attn__quotient(k0, tile) + 1) * tile;
-        for (i = 0; i < count; i++) {
-            first = attn__max(k0, blocks[i].split_keys.from);
-            end = attn__min(next, blocks[i].split_keys.to);
-            if (first < end && attn__next_key(&blocks[i], first, end) < end)
-                attn__process_tile(&blocks[i], first, end);
-        }
-    }
-}
-
-/* Weights that cannot hold scores, or with dropout, tile by tile: scores are computed once more, now that max and sum
-   are known. */
-static void attn__recompute_to_weights(attn__block *block)
-{
-    const attn_tensor *weights = &block->plan->call.opts.weights;
-    size_t tile_keys = block->tile_keys, k0, next;
-    int seen;
-    for (k0 = block->visible_to_any.from; k0 < block->visible_to_any.to; k0 = next) {
-        next = attn__min((attn__quotient(k0, tile_keys) + 1) * tile_keys, block->visible_to_any.to);
-        seen = attn__next_key(block, k0, next) < next && attn__prepare_tile(block, k0, next);
-        if (!seen || block->tile.keys < next - k0)
-            attn__fill(block, weights, k0, next, 0.0);
-        if (!seen)
-            continue;
-        attn__recompute_weights(block, &block->state, NULL);
-        attn__scatter_tile(block, weights, 1.0);
-    }
-}
-
-/* What is left of the weights and scores that were asked for: those of the keys that the block did not meet, and scores
-   of rows that do not exist; and kept scores become weights, row by row, or are computed once more. */
-ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
-{
-    const attn__plan *plan = block->plan;
-    const attn_opts *opts = &plan->call.opts;
-    const attn__row *rows = block->rows;
-    size_t row, h, i, keys = plan->call.k.len;
-    const attn__range seen = block->visible_to_any, alone = {SIZE_MAX, 0};
-    attn__reset_caches(block->shared, alone, block->least_key);
-    attn__keep_hidden(block, 0, seen.from, 0.0);
-    attn__keep_hidden(block, seen.to, keys, 0.0);
-    if (seen.from < seen.to) /* the first of a term or chain may not exist */
-        attn__fill(block, &opts->scores, seen.from, block->exists.from, attn__minus_infinity());
-    for (row = 0; plan->schedule.weights_in_place && row < block->at.count; row++) {
-        attn__range part = attn__visible_part(&rows[row], seen.from, seen.to - seen.from);
-        attn__query_of(block, row, &h, &i);
-        plan->call.kern->block.weights(&block->tile, attn__tensor_at(&opts->weights, block->at.b, h, i, seen.from),
-                                       seen.to - seen.from, part.from, part.to,
-                                       attn__real_at(plan, block->state.max, row),
-                                       attn__row_real(block, ATTN__INVERSE, row), plan->call.softmax_scale);
-    }
-    if (opts->weights.data && !plan->schedule.weights_in_place)
-        attn__recompute_to_weights(block);
-}
-
-/* One more score, without a value, for a row that has sum = sum of exp(score - max). Returns the factor by which out,
-   and the sum so far, must shrink. */
-static double attn__add_sink(double sink, double *max, double *sum, int *nan)
-{
-    double before = *max, factor;
-    if (!attn__is_finite(sink)) {
-        *nan |= attn__bits(sink) != attn__bits(attn__minus_infinity());
-        return 1;
-    }
-    *max = *sum > 0 && before > sink ? before : sink;
-    factor = *sum > 0 ? attn__exp(before - *max) : 0;
-    *sum = *sum * factor + attn__exp(sink - *max);
-    return factor;
-}
-
-/* A row with a sink, NaN, or a log-sum-exp that is wanted. */
-ATTN__NOINLINE void attn__finish_row(const attn__block *block, size_t row)
-{
-    const attn__plan *plan = block->plan;
-    const attn_tensor *lse = &plan->call.opts.lse;
-    double sum = attn__get_real(plan, block->state.sum, row), factor = 1, x;
-    double max = attn__get_real(plan, block->state.max, row) * plan->call.softmax_scale;
-    int nan = block->state.nan[row], sink = plan->call.opts.sinks != NULL;
-    size_t h, i;
-    attn__query_of(block, row, &h, &i);
-    if (sink)
-        factor = attn__add_sink((double)plan->call.opts.sinks[h], &max, &sum, &nan);
-    x = nan ? attn__nan() : sum > 0 ? factor / sum : 0;
-    if (nan || (sink && attn__is_finite((double)plan->call.opts.sinks[h])))
-        attn__set_real(plan, attn__row_real(block, ATTN__INVERSE, row), 0, x);
-    if (!lse->data)
-        return;
-    x = nan ? attn__nan() : sum > 0 ? max + attn__log(sum) : attn__minus_infinity();
-    attn__set_element(attn__query_at(block, lse, h, i, 0), lse->dtype, x);
-}
-
-/* All keys have been met: the outputs go to where the caller wants them. */
-static void attn__finish_block(attn__block *block)
-{
-    const attn__plan *plan = block->plan;
-    const attn_opts *opts = &plan->call.opts;
-    attn__state *state = &block->state;
-    size_t row, Dv = plan->call.v.dim;
-    plan->call.kern->block.finish(state, attn__row_real(block, ATTN__INVERSE, 0), block->tile.lanes);
-    for (row = 0; row < block->at.count; row++)
-        if (opts->sinks || opts->lse.data || state->nan[row])
-            attn__finish_row(block, row);
-    attn__scale_rows(block, state->out, state->layout, Dv);
-    attn__scatter(block, &plan->call.out, 0, state->out, state->layout, Dv, 1.0);
-    if (plan->schedule.writes_matrices)
-        attn__finish_matrices(block);
-}
-
-/* -- scratch -- */
-
-static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
-{
-    return t->len_stride == (ptrdiff_t)t->dim;
-}
-
-/* The result over some keys, of as many rows as a block may have: out; max, sum and, with room to spare, nan. */
-static void attn__carve_state(attn__arena *arena, const attn__plan *plan, attn__state *state)
-{
-    const size_t reals = plan->column * plan->call.kern->size;
-    char *at = (char *)attn__put(arena, plan->state_bytes);
-    state->out = at;
-    state->max = at + plan->state_out;
-    state->sum = at + plan->state_out + reals;
-    state->nan = (unsigned char *)at + plan->state_out + 2 * reals;
-}
-
-/* The scratch of a worker: what its blocks share, and what each has. It does not grow with Lq: full blocks have room
-   for as many as a unit ever has. Blocks of many rows and of few take turns in the same arrays. Room for values follows
-   that for scores: of many rows attn__accumulate_values may copy those of a tile, few copy rows of k or v. */
-static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worker *worker)
-{
-    const attn__schedule *s = &plan->schedule;
-    const attn__call *call = &plan->call;
-    const attn_opts *o = &call->opts;
-    const attn__kernels *kern = call->kern;
-    attn__shared *shared = &worker->shared;
-    const size_t many = s->many_rows, few = s->few_rows, size = kern->size, tile = s->tile_keys;
-    const size_t keys = attn__max(many > 0 ? tile : 0, few > 0 ? s->few_keys : 0);
-    const size_t dims = attn__max(attn__copies_few(plan, &call->k) ? call->q.dim : 0, call->v.dim);
-    const size_t scores = attn__whole(many * tile * size, ATTN__ALIGN);
-    const size_t few_scores = attn__whole(few * attn__few_step(plan) * size, ATTN__ALIGN);
-    const int k_lies = s->k_direct && !s->scattered && (!s->full_rows || attn__is_packed(&call->k));
-    const size_t queries = attn__min(attn__min(few, s->rows), ATTN__DOT_MOST); /* of a head, that dot takes together: */
-    const size_t lanes = queries + (queries % 4 == 3);                         /* of three it makes four */
-    attn__arena arena = {base, 0};
-    attn__block none;
-    size_t i, blocks;
-    shared->run = (attn__run *)attn__put(&arena, (s->scattered ? keys : 1) * sizeof(attn__run));
-    shared->scores = (char *)attn__put(&arena, attn__max(scores + (many > 0 ? tile * call->v.dim * size : 0),
-                                                        few_scores + (few > 0 ? ATTN__FEW_CHAIN * dims * size : 0)));
-    shared->v.rows = shared->scores + scores;
-    shared->copied_rows = shared->scores + few_scores;
-    shared->lanes = (char *)attn__put(&arena, lanes * kern->dot_keys * kern->lanes * size);
-    shared->hidden = (uint64_t *)attn__put(&arena, keys * sizeof(uint64_t));
-    shared->next = (const char **)attn__put(&arena, (s->holds_next ? keys : 0) * (sizeof(char *)));
-    shared->k.rows = (char *)attn__put(&arena, (many > 0 && !k_lies ? tile * size : 0) * call->q.dim);
-    shared->bias = shared->mask = shared->row = shared->before = shared->capped = shared->scales = NULL;
-    shared->at = NULL;
-    shared->numbers = NULL;
-    if (call->has_options || s->scattered) {
-        const int scales = plan->source.k_scales || plan->source.v_scales;
-        shared->bias = (char *)attn__put(&arena, call->edits & ATTN__EDIT_BIAS ? attn__max(scores, few_scores) : 0);
-        shared->mask = (char *)attn__put(&arena, (s->hides ? attn__blocks(keys, 64) * 8 : 0) * plan->column);
-        shared->row = (char *)attn__put(&arena, (o->score_mod ? keys : 0) * size);
-        shared->scales = (char *)attn__put(&arena, (scales ? keys + kern->lanes : 0) * size);
-        shared->at = (const char **)attn__put(&arena, (s->scattered ? keys : 0) * (sizeof(char *)));
-        shared->numbers = (uint16_t *)attn__put(&arena, (few > 0 && s->skips ? keys : 0) * sizeof(uint16_t));
-    }
-    blocks = s->full_rows ? ATTN__UNIT_BLOCKS : 1;
-    worker->blocks = (attn__block *)attn__put(&arena, blocks * sizeof none);
-    for (i = 0; i < blocks; i++) {
-        attn__block *block = base ? &worker->blocks[i] : &none;
-        block->rows = (attn__row *)attn__put(&arena, plan->column * sizeof(attn__row));
-        if (call->has_options) {
-            block->mask_cache = (unsigned char *)attn__put(&arena, s->mask_tiles > 0 ? ATTN__MASK_CACHE : 0);
-            block->drop_rows =
-                (uint32_t *)attn__put(&arena, (attn__drops(o) ? 2 * plan->column : 0) * sizeof(uint32_t));
-        }
-        block->reals = (char *)attn__put(&arena, (ATTN__REALS * plan->column) * size);
-        block->queries =
-            (char *)attn__put(&arena, attn__max(many * attn__query_terms(plan), few * attn__query_room(plan)) * size);
-        attn__carve_state(&arena, plan, &block->state);
-        attn__carve_state(&arena, plan, &block->split);
-    }
-    return arena.used;
-}
-
-static size_t attn__count_splits(size_t keys)
-{
-    return attn__min(attn__max(attn__blocks(keys, ATTN__SPLIT_KEYS), 1), ATTN__SPLITS);
-}
-
-/* Measures the scratch of a call. */
-static void attn__measure_plan(attn__plan *plan)
-{
-    const attn__schedule *s = &plan->schedule;
-    const attn__call *call = &plan->call;
-    const size_t keys = attn__max(s->tile_keys, s->few_keys);
-    attn__arena arena = {NULL, 0};
-    attn__worker worker;
-    size_t most;
-    plan->column = attn__whole(attn__max(s->many_rows, s->few_rows), call->kern->lanes);
-    plan->bytes = SIZE_MAX;
-    if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
-                        2 * (3 * ATTN__UNIT_BLOCKS * plan->column + keys) * call->kern->size))
-        return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
-    plan->state_out = attn__max(s->many_rows * attn__whole(call->v.dim, attn__max(call->kern->rows, call->kern->lanes)),
-                                s->few_rows * attn__whole(call->v.dim, call->kern->lanes)) *
-                      call->kern->size;
-    plan->state_bytes = attn__whole(plan->state_out + 3 * plan->column * call->kern->size, ATTN__ALIGN);
-    plan->worker_bytes = attn__carve_worker(NULL, plan, &worker);
-    arena.used = s->workers > 0 ? ATTN__ALIGN : 0; /* to align what the caller gives */
-    attn__carve(&arena, s->workers, plan->worker_bytes);
-    if (s->side_splits)
-        attn__carve(&arena, call->q.batch * attn__count_splits(call->k.len), plan->state_bytes);
-    else if (s->parallel_splits)
-        attn__carve(&arena, s->units, plan->state_bytes);
-    plan->bytes = arena.used;
-}
-
-/* The result of one of a block's splits, which is kept until all are there. */
-static void attn__find_kept(attn__state *state, const attn__plan *plan, size_t index, size_t split)
-{
-    size_t workers = plan->schedule.workers * plan->worker_bytes;
-    size_t kept = index / plan->schedule.side_heads * plan->schedule.splits + split;
-    attn__arena arena = {plan->scratch + workers + kept * plan->state_bytes, 0};
-    attn__carve_state(&arena, plan, state);
-}
-
-/* -- workers -- */
-
-/* What is the same for all tiles of a block that has its memory. */
-static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__shared *shared)
-{
-    attn__tile *tile = &block->tile;
-    block->plan = plan;
-    block->shared = shared;
-    block->next = block;
-    ATTN__MEMSET(&block->at, 0, sizeof block->at);
-    block->at.b = SIZE_MAX; /* none yet */
-    block->few = 0;
-    tile->scores = shared->scores;
-    tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
-    attn__set_real(plan, tile->zero, 0, 0.0);
-    attn__set_real(plan, tile->minus_infinity, 0, attn__minus_infinity());
-    attn__set_real(plan, tile->lowest, 0, attn__lowest(plan->call.kern->real));
-}
-
-static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, size_t index)
-{
-    size_t i;
-    attn__carve_worker(plan->scratch + index * plan->worker_bytes, plan, worker);
-    for (i = 0; i < plan->schedule.unit_blocks; i++)
-        attn__begin_tiles(&worker->blocks[i], plan, &worker->shared);
-}
-
-/* Query blocks first .. first + count - 1 of the batch, all of one group, as far as they have rows: all their splits,
-   then their outputs. Where splits run in parallel, count is 1. It is called for each split by itself then, whose
-   result is kept: `alone` is its number, counted from the first that the block sees. And once more, with SIZE_MAX, to
-   merge what was kept. */
-static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count, size_t alone)
-{
-    attn__block *blocks = worker->blocks, *block;
-    const attn__plan *plan = blocks->plan;
-    const int kept = plan->schedule.parallel_splits, ends = alone == SIZE_MAX;
-    attn__range splits[ATTN__UNIT_BLOCKS], all = {SIZE_MAX, 0}, part;
-    int begun[ATTN__UNIT_BLOCKS] = {0};
-    size_t split, keys = 0, i;
-    for (i = 0; i < count; i++) { /* of one batch item: their splits have the same keys */
-        if (!attn__begin_block(&blocks[i], first + i)) {
-            count = i;
-            break;
-        }
-        if (plan->schedule.writes_matrices && plan->schedule.skips)
-            attn__keep_hidden(&blocks[i], blocks[i].visible_to_any.from, blocks[i].visible_to_any.to,
-                              attn__minus_infinity());
-        splits[i] = attn__splits(&blocks[i], &keys);
-        attn__join(&all, splits[i]);
-    }
-    for (i = 0; i < count; i++)
-        blocks[i].next = &blocks[i + 1 < count ? i + 1 : 0];
-    for (split = ends ? all.from : all.from + alone; split < all.to && (ends || split == all.from + alone); split++) {
-        for (i = 0; i < count; i++) {
-            block = &blocks[i];
-            block->into = NULL;
-            part = attn__keys_of_split(block, split, keys);
-            if (splits[i].from > split || split >= splits[i].to ||
-                (split + 1 < splits[i].to && attn__next_key(block, part.from, part.to) == part.to)) /* none is listed */
-                continue;
-            block->into = begun[i] ? &block->split : &block->state;
-            begun[i] = 1;
-            if (kept)
-                attn__find_kept(block->into, plan, first, split - all.from);
-            if (!kept || !ends)
-                plan->call.kern->block.begin(block->into, plan->call.v.dim, block->at.count, block->tile.lanes);
-        }
-        if (!kept || !ends)
-            attn__attend_split(blocks, count, split, keys);
-        for (i = 0; i < count; i++) /* the result over one more split joins that over those before */
-            if (blocks[i].into == &blocks[i].split)
-                plan->call.kern->block.merge(&blocks[i].tile, &blocks[i].state, &blocks[i].split, plan->call.v.dim,
-                                             plan->call.softmax_scale);
-    }
-    for (i = 0; i < count && ends; i++)
-        attn__finish_block(&blocks[i]);
-}
-
-static void attn__sdpa_worker(attn__share *share)
-{
-    const attn__plan *plan = (const attn__plan *)share->arg;
-    const attn__schedule *s = &plan->schedule;
-    size_t unit, first, count, group, block;
-    attn__worker worker;
-    attn__begin_worker(&worker, plan, share->index);
-    while (attn__take(share, &unit)) {
-        unit = s->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
-        if (s->parallel_splits) {
-            attn__attend_blocks(&worker, unit / s->splits * s->side_heads, 1, unit % s->splits);
-        } else if (plan->call.opts.sequences > 0) {
-            attn__attend_blocks(&worker, unit * s->unit_blocks, s->unit_blocks, SIZE_MAX);
-        } else { /* a few groups in turn: units of one length come together, and yet a worker's next unit mostly has the
-                    keys of its last, or the same rows of a mask, which are in its cache */
-            first = attn__quotient(unit, s->turn_groups * s->group_units) * s->turn_groups;
-            count = attn__min(s->turn_groups, s->groups - first);
-            unit -= first * s->group_units;
-            block = attn__quotient(unit, count);
-            group = first + unit - block * count;
-            block *= s->unit_blocks;
-            attn__attend_blocks(&worker, group * s->blocks + block, attn__min(s->unit_blocks, s->blocks - block),
-                                SIZE_MAX);
-        }
-    }
-}
-
-/* Rows that do not exist: past the queries of an item, or past the last text. */
-static void attn__clear_missing(const attn__plan *plan)
-{
-    const attn_opts *opts = &plan->call.opts;
-    const attn_tensor *out = &plan->call.out;
-    size_t b, h, i, first;
-    for (b = 0; plan->schedule.vary && b < out->batch; b++) {
-        first = opts->sequences > 0 ? opts->q_starts[opts->sequences] : attn__valid_queries(plan, b);
-        for (h = 0; h < out->heads; h++)
-            for (i = first; i < out->len; i++) {
-                attn__fill_part(out, b, h, i, 0, out->dim, 0.0);
-                attn__fill_part(&opts->lse, b, h, i, 0, opts->lse.dim, attn__minus_infinity());
-                attn__fill_part(&opts->weights, b, h, i, 0, opts->weights.dim, 0.0);
-                attn__fill_part(&opts->scores, b, h, i, 0, opts->scores.dim, attn__minus_infinity());
-            }
-    }
-}
-
-/* The planned call, in plan->scratch, aligned. */
-static void attn__plan_execute(attn__plan *plan)
-{
-    size_t index;
-    attn__worker worker;
-    attn__spread(&plan->call.ctx, plan->schedule.workers, plan->schedule.units, attn__sdpa_worker, plan, NULL, 0);
-    attn__clear_missing(plan);
-    if (!plan->schedule.parallel_splits)
-        return;
-    attn__begin_worker(&worker, plan, 0);
-    for (index = 0; index < plan->schedule.all_blocks; index++)
-        attn__attend_blocks(&worker, index, 1, SIZE_MAX);
-}
-
-/* -- the plan: schedule -- */
-
-/* Are rows of k or v read where they lie, by blocks with queries on lanes? Several blocks of a unit do better with a
-   copy of rows that do not follow each other, which compete for few sets of a cache: those of v in any case, as a few
-   elements of each are read in turn; those of k, which are read one after another, only if they are a multiple of
-   ATTN__COMPETING apart. Rows of v are no terms where these have several elements. */
-static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
-{
-    const attn__schedule *s = &plan->schedule;
-    const attn__kernels *kern = plan->call.kern;
-    int readable = t == &plan->call.k ? attn__are_terms(kern, t->dtype, t->len_stride, t->dim_stride, t->len, t->dim)
-                                      : attn__is_panel(kern, t->dtype);
-    return readable && t->dim_stride == 1 &&
-           (s->unit_blocks == 1 || attn__is_packed(t) ||
-            (t == &plan->call.k && t->len > 1 && attn__step(t) % ATTN__COMPETING != 0));
-}
-
-/* Do few rows of so many heads side by side prefetch? */
-static int attn__fetches_few(const attn__plan *plan, size_t heads)
-{
-    const attn__schedule *s = &plan->schedule;
-    const attn_tensor *k = &plan->call.k;
-    double bytes = (double)k->dim * (double)attn__size(k->dtype);
-    return s->takes_few && s->holds_next && attn__isas() & ATTN__FETCHES_FEW &&
-           bytes * (double)s->few_keys * (double)heads <= ATTN__CACHED_BYTES &&
-           bytes * (double)k->len * (double)s->groups > ATTN__FEW_FETCHED;
-}
-
-/* Which rows are few, and how many of them a block has: those of heads that lie side by side together, as many as leave
-   each worker a block. Or of all heads, so that memory is read in order, if there are splits for all workers: of f32,
-   8 x 4096 x 128, two workers of a Sapphire Rapids take 0.6 to 0.8 of the time. But where such a block would prefetch,
-   which short splits cut off, 1.2. `rows`: of an item and group. */
-static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
-{
-    attn__schedule *s = &plan->schedule;
-    const attn__call *call = &plan->call;
-    size_t most = attn__min(s->rows, call->kern->tuned->few), longest = 0, b;
-    s->few = call->ctx.batch_invariant ? SIZE_MAX : call->kern->tuned->few;
-    s->many_rows = rows > s->few ? s->most_rows : 0;
-    s->takes_few = rows <= s->few || s->vary;
-    s->few_rows = attn__min(s->most_rows, call->ctx.batch_invariant ? s->rows : most);
-    s->few_rows = s->takes_few || !plan->frugal ? s->few_rows : 0;  /* a shorter call, which may be few, fits as well */
-    s->holds_next = s->few_keys == ATTN__FEW_KEYS && !plan->frugal; /* on any CPU: scratch follows from shapes */
-    s->side_heads = 1;
-    if (call->k.head_stride >= call->k.len_stride || call->k.len_stride <= 0) /* heads are not interleaved */
-        return;
-    if (s->parallel_splits || s->heads != call->k.heads || s->groups == 0 || call->opts.blocks.heads > 1 ||
-        plan->frugal)
-        return;
-    s->side_heads = attn__min(call->kern->cols / attn__max(most, 1), s->heads);
-    s->side_splits = !s->vary && !attn__has_lists(&call->opts) && call->q.batch < width && width <= s->groups &&
-                     s->heads <= call->kern->cols / attn__max(attn__min(s->group, call->kern->tuned->few), 1);
-    if (s->side_splits)
-        s->few_rows = attn__max(s->few_rows, s->side_heads * most);
-    for (b = 0; s->side_splits && b < call->q.batch; b++)
-        longest = attn__max(longest, attn__valid_keys(plan, b));
-    s->parallel_splits = s->side_splits && rows <= call->kern->tuned->few && s->side_heads == s->heads &&
-                         !s->writes_matrices && attn__count_splits(longest) >= width &&
-                         !attn__fetches_few(plan, s->heads);
-    if (s->parallel_splits) {
-        s->splits = attn__count_splits(longest);
-        return;
-    }
-    s->side_heads = attn__max(attn__min(s->side_heads, s->groups / width), 1);
-    s->side_heads = attn__blocks(s->heads, attn__blocks(s->heads, s->side_heads));
-    s->few_rows = attn__max(s->few_rows, s->side_heads * most);
-}
-
-/* Units of so many query blocks: those of each group; slots of texts, see attn__text_slot. */
-static size_t attn__count_units(const attn__plan *plan, size_t blocks)
-{
-    const attn__schedule *s = &plan->schedule;
-    const size_t texts = plan->call.opts.sequences;
-    return texts > 0 ? (s->rows / (blocks * s->block_rows) + texts) * s->heads
-                     : s->groups * attn__blocks(s->blocks, blocks);
-}
-
-/* How the work is cut, and the scratch for it, for arguments that have been checked; 0 if something overflows. */
-static int attn__plan_schedule(attn__plan *plan)
-{
-    attn__schedule *s = &plan->schedule;
-    const attn__call *call = &plan->call;
-    const attn__kernels *kern = call->kern;
-    const attn_opts *opts = &call->opts;
-    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), rows = 0, most = 1, full;
-    int empty = call->q.batch == 0 || call->q.heads == 0;
-    attn__plan_keys(plan, !attn__tensor_absent(&opts->scores) && opts->scores_stage != ATTN_STAGE_FINAL);
-    s->writes_matrices = call->has_options && call->k.len > 0 &&
-                         (!attn__tensor_absent(&opts->weights) || !attn__tensor_absent(&opts->scores));
-    s->weights_in_place =
-        s->writes_matrices && opts->weights.dtype == kern->real && opts->weights.dim_stride == 1 && !attn__drops(opts);
-
-    /* query blocks: the rows of a group of query heads, in whole vectors, as evenly as can be; no wider than a register
-       tile of gemm, so that its packed tiles, one below the other, are rows of tile.lanes reals */
-    if (!attn__mul_size(&s->rows, s->group, s->part_queries) || !attn__mul_size(&most, s->group, call->q.len) ||
-        !attn__mul_size(&rows, empty ? 1 : call->q.heads / call->k.heads, call->q.len))
-        return 0;
-    full = s->masked ? attn__min(kern->cols, ATTN__MASK_ROWS) : kern->cols;
-    s->most_rows = attn__min(attn__max(attn__whole(s->rows, kern->lanes), kern->lanes), full);
-    s->full_rows = s->most_rows == full;
-    s->blocks = attn__blocks(s->rows, s->most_rows);
-    s->block_rows = s->most_rows;
-    if (s->blocks > 1 && opts->sequences == 0)
-        s->block_rows = attn__whole(attn__blocks(s->rows, s->blocks), kern->lanes);
-    s->all_blocks = s->groups = 0;
-    if (!empty && (call->v.dim > 0 || s->writes_matrices || !attn__tensor_absent(&opts->lse))) {
-        if (!attn__mul_size(&s->groups, s->heads, attn__items(plan)) ||
-            !attn__mul_size(&s->groups, s->groups, s->parts) || !attn__mul_size(&s->all_blocks, s->groups, s->blocks))
-            return 0;
-        if (s->rows > 0)
-            s->all_blocks = attn__count_units(plan, 1);
-    }
-
-    /* splits */
-    s->splits = attn__count_splits(call->k.len);
-    s->side_splits = 0;
-    s->parallel_splits = s->all_blocks < width && s->splits > 1 && !s->writes_matrices; /* which need the final max */
-    attn__plan_few(plan, rows, width);
-
-    /* units: blocks as evenly as can be; full blocks of a group share one */
-    most = 1;
-    if (!s->parallel_splits && s->full_rows)
-        most = attn__max(attn__min(s->all_blocks / (width * ATTN__WORKER_ITEMS), ATTN__UNIT_BLOCKS), 1);
-    s->group_units = attn__blocks(s->blocks, most);
-    s->unit_blocks = opts->sequences > 0 ? most : attn__max(attn__blocks(s->blocks, s->group_units), 1);
-    s->units = s->all_blocks > 0 ? attn__count_units(plan, s->unit_blocks) : 0;
-    if (s->parallel_splits)
-        s->units = s->all_blocks / s->side_heads * s->splits;
-    s->fetches_few = attn__fetches_few(plan, s->side_heads);
-    s->prefetches = (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
-                    ATTN__CACHED_BYTES;
-    s->workers = attn__min(width, s->units);
-    s->turn_groups = s->workers;
-    if ((s->masked && opts->mask.head_stride == 0) || (call->edits & ATTN__EDIT_BIAS && opts->bias.head_stride == 0))
-        s->turn_groups = attn__max(s->workers, s->heads);
-    s->k_direct = attn__is_direct(plan, &call->k);
-    s->v_direct = attn__is_direct(plan, &call->v);
-
-    attn__measure_plan(plan);
-    return plan->bytes != SIZE_MAX;
-}
-
-/* -- explain -- */
-
-static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t, int direct)
-{
-    const attn__kernels *kern = plan->call.kern;
-    int few = plan->schedule.many_rows == 0, readable = few ? attn__reads(kern, t->dtype) : t->dtype == kern->element;
-    const char *why = NULL;
-    if (!few && readable && t == &plan->call.v && !attn__is_panel(kern, t->dtype))
-        why = "its rows are interleaved in pairs\n";
-    else if (!few && readable && t == &plan->call.k && t->dim_stride == 1 &&
-             !attn__are_terms(kern, t->dtype, t->len_stride, 1, t->len, t->dim))
-        why = "dim or len_stride is odd, which parts pairs\n";
-    else if (!readable)
-        why = attn__has_scales(t->dtype) ? "its integers are widened, scales multiply scores and weights\n"
-                                         : "its 16-bit elements are widened\n";
-    else if (t->dim_stride != 1)
-        why = "its dim_stride is not 1\n";
-    else if (!direct)
-        why = "once for several query blocks, as its rows do not follow each other\n";
-    attn__say(text, name);
-    if (why)
-        attn__say(text, few ? " is copied, 16 keys at a time: " : " is copied tile by tile: ");
-    if (!why && !few && t->len > plan->source.capacity && !plan->source.table)
-        why = " is read in place, but for the tiles where the ring begins anew\n";
-    else if (!why && !few && plan->schedule.scattered)
-        why = " is read in place, or copied where its keys lie in many places\n";
-    attn__say(text, why ? why : " is read in place\n");
-}
-
-static void attn__say_pairs(attn__text *t, const attn__call *call)
-{
-    attn__say(t, attn__why_no_pairs(call->kern, &call->ctx, call->q.dtype, call->k.dtype, call->v.dtype,
-                                    call->opts.blocks.kv_len));
-}
-
-static void attn__say_plan(attn__text *t, const attn__plan *plan)
-{
-    const attn__call *call = &plan->call;
-    const attn__schedule *s = &plan->schedule;
-    attn__say_pairs(t, call);
-    attn__say_number(t, "query blocks of ", attn__min(s->rows, s->block_rows), " rows x key tiles of ");
-    attn__say_number(t, "", s->many_rows > 0 ? s->tile_keys : s->few_keys, ", ");
-    attn__say_number(t, "", s->all_blocks, " blocks on ");
-    attn__say_number(t, "", s->workers, s->workers == 1 ? " task\n" : " tasks\n");
-    if (s->splits > 1)
-        attn__say_number(t, "split-KV: keys in up to ", s->splits,
-                         s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
-    if (s->many_rows > 0)
-        attn__say_number(t, "queries lie on the lanes of vectors: more rows than ", s->few,
-                         " of an item and a key/value head\n");
-    if (s->takes_few && call->ctx.batch_invariant)
-        attn__say(t, "terms of dot products lie on lanes: batch_invariant\n");
-    else if (s->takes_few)
-        attn__say_number(t, "terms of dot products lie on lanes: few rows, up to ", s->few,
-                         " of an item and a key/value head\n");
-    if (s->takes_few && s->side_heads > 1)
-        attn__say_number(t, "few rows of ", s->side_heads, " key/value heads are one block: they lie side by side\n");
-    attn__say_rows(t, "k", plan, &call->k, s->many_rows == 0 || s->k_direct);
-    attn__say_rows(t, "v", plan, &call->v, s->many_rows == 0 || s->v_direct);
-    if (call->opts.sequences > 0)
-        attn__say_number(t, "texts: ", call->opts.sequences, ", each as if alone\n");
-    if (attn__has_lists(&call->opts))
-        attn__say(t, s->skips ? "blocks: keys that are not listed are left out\n"
-                              : "blocks: keys that are not listed are hidden, as their scores are wanted\n");
-    if (plan->source.table)
-        attn__say_number(t, "pages of ", plan->source.capacity, " tokens\n");
-    if (!attn__tensor_absent(&call->opts.mask))
-        attn__say(t, "mask: classified tile by tile, copied where it hides a part of one\n");
-    if (!attn__tensor_absent(&call->opts.bias))
-        attn__say(t, attn__bias_direct(call) && s->many_rows > 0
-                         ? "bias: added from where it lies, where a block has many rows of one head alone\n"
-                         : "bias: copied tile by tile: few rows, another type, dim_stride is not 1, ALiBi, "
-                           "score_mod or no vectors\n");
-    if (s->writes_matrices)
-        attn__say(t, "weights, scores: kept as they are computed; splits do not run in parallel\n");
-    if (s->writes_matrices && !attn__tensor_absent(&call->opts.scores) && call->opts.scores_stage != ATTN_STAGE_FINAL)
-        attn__say(t, "scores: those of hidden keys are computed for them\n");
-    if (s->writes_matrices && !attn__tensor_absent(&call->opts.weights) && !s->weights_in_place)
-        attn__say(t, "weights: every score is computed once more, as they cannot hold scores: another type, "
-                     "dim_stride is not 1, or dropout\n");
-    if (call->opts.score_mod)
-        attn__say(t, "score_mod: scores go through it row by row\n");
-    if (attn__drops(&call->opts))
-        attn__say(t, "dropout: of the weights of each tile, between softmax and values\n");
-}
-
-/* -- the plan: checks -- */
-
-static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
-                             const attn_tensor *v, const attn_opts *opts, const attn_ctx *ctx)
-{
-    attn__copy_struct(&plan->call.opts, opts, sizeof plan->call.opts);
-    attn__copy_struct(&plan->call.ctx, ctx, sizeof plan->call.ctx);
-    plan->call.has_options = opts != NULL;
-    plan->frugal = 0;
-    plan->source = attn__no_source;
-    plan->source.starts = plan->call.opts.sequences > 0 ? plan->call.opts.kv_starts : NULL;
-    plan->call.out = *out;
-    plan->call.q = *q;
-    plan->call.k = *k;
-    plan->call.v = *v;
-}
-
-static size_t attn__count_lists(const attn__call *call) /* for each head of lists; without q_len none */
-{
-    const attn_blocks *blocks = &call->opts.blocks;
-    return blocks->q_len > 0 ? attn__blocks(call->q.len, blocks->q_len) : 0;
-}
-
-static int attn__lists_absent(const attn_blocks *blocks)
-{
-    return !blocks->index && !blocks->count && !(blocks->q_len | blocks->kv_len | blocks->width) &&
-           !(blocks->batch | blocks->heads);
-}
-
-static void attn__list_options(attn__check *check, const attn__plan *plan) /* and scratch */
-{
-    static const attn__argument attn__arguments[] = {
-        ATTN__MEMBER(opts, opts, causal_offset, ATTN__LENGTHS, ATTN__SHAPE1(items)),
-        ATTN__MEMBER(opts, opts, mask, ATTN__OPTIONAL | ATTN__BOOL | ATTN__BROADCASTS, ATTN__SHAPE4(B, H, Lq, Lk)),
-        ATTN__MEMBER(opts, opts, q_lens, ATTN__OPTIONAL | ATTN__LENGTHS, ATTN__SHAPE1(B)),
-        ATTN__MEMBER(opts, opts, kv_lens, ATTN__OPTIONAL | ATTN__LENGTHS, ATTN__SHAPE1(B)),
-        ATTN__MEMBER(opts, opts, blocks.index, ATTN__FLOATS | ATTN__IF_ANY, ATTN__SHAPE2(lists, width)),
-        ATTN__MEMBER(opts, opts, blocks.count, ATTN__FLOATS | ATTN__IF_ANY, ATTN__SHAPE1(lists)),
-        ATTN__MEMBER(opts, opts, q_starts, ATTN__LENGTHS, ATTN__SHAPE1(starts)),
-        ATTN__MEMBER(opts, opts, kv_starts, ATTN__LENGTHS, ATTN__SHAPE1(starts)),
-        ATTN__MEMBER(opts, opts, bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT | ATTN__BROADCASTS, ATTN__SHAPE4(B, H, Lq, Lk)),
-        ATTN__MEMBER(opts, opts, alibi_slopes, ATTN__OPTIONAL | ATTN__FLOATS, ATTN__SHAPE1(H)),
-        ATTN__MEMBER(opts, opts, sinks, ATTN__OPTIONAL | ATTN__FLOATS, ATTN__SHAPE1(H)),
-        ATTN__MEMBER(opts, opts, lse, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, ATTN__SHAPE4(B, H, Lq, 1)),
-        ATTN__MEMBER(opts, opts, weights, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, ATTN__SHAPE4(B, H, Lq, Lk)),
-        ATTN__MEMBER(opts, opts, scores, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT, ATTN__SHAPE4(B, H, Lq, Lk))};
-    const attn_opts *o = &plan->call.opts;
-    size_t lists;
-    if (plan->call.has_options) {
-        attn__bind(check, ATTN__L_items, attn__items(plan));
-        attn__list(check, attn__arguments, 1, o, NULL, o->causal != ATTN_CAUSAL_OFFSET);
-        attn__list(check, attn__arguments + 1, 3, o, NULL, 0);
-        if (!attn__lists_absent(&o->blocks) && o->sequences == 0) { /* which refuse each other */
-            if (!attn__mul_size(&lists, o->blocks.batch, o->blocks.heads) ||
-                !attn__mul_size(&lists, lists, attn__count_lists(&plan->call)))
-                lists = SIZE_MAX;
-            attn__bind(check, ATTN__L_lists, lists);
-            attn__bind(check, ATTN__L_width, o->blocks.width);
-            attn__list(check, attn__arguments + 4, 2, o, NULL, 0);
-        }
-        if (o->sequences > 0) {
-            attn__bind(check, ATTN__L_starts,
-                       attn__max(o->sequences + 1, o->sequences)); /* which overflows at once with 1 */
-            attn__list(check, attn__arguments + 6, 2, o, NULL, 0);
-        }
-        attn__list(check, attn__arguments + 8, 6, o, NULL, 0);
-    }
-    attn__list_ctx(check);
-}
-
-/* What letters cannot say of the shapes of q and k. */
-static void attn__require_inputs(attn__check *check, const attn__call *call)
-{
-    const attn_tensor *q = &call->q, *k = &call->k;
-    if (q->dim == 0)
-        attn__blame(check, ATTN_ERR_SHAPE, "q", 0, "no dims", 0, "");
-    if (q->heads != k->heads && (k->heads == 0 || q->heads % k->heads != 0))
-        attn__blame(check, ATTN_ERR_SHAPE, "q", q->heads, " heads, where ", k->heads, " or a multiple of it fits");
-    if (call->opts.sequences > 0 && q->batch != 1)
-        attn__blame(check, ATTN_ERR_SHAPE, "q", q->batch, " items, where ", 1, " has all texts");
-}
-
-/* The dimensions of an option that are 1 become those of the scores, with stride 0. */
-static void attn__broadcast(attn_tensor *t, const attn__call *call)
-{
-    const attn_tensor *q = &call->q;
-    if (attn__tensor_absent(t))
-        return;
-    t->batch_stride *= t->batch != 1;
-    t->head_stride *= t->heads != 1;
-    t->len_stride *= t->len != 1;
-    t->dim_stride *= t->dim != 1;
-    t->batch = q->batch;
-    t->heads = q->heads;
-    t->len = q->len;
-    t->dim = call->k.len;
-}
-
-static void attn__resolve_options(attn__check *check, attn__call *call)
-{
-    attn_opts *o = &call->opts;
-    const attn_blocks *blocks = &o->blocks;
-    if (!call->has_options)
-        return;
-    if (!attn__lists_absent(blocks) && blocks->batch != 1 && blocks->batch != call->q.batch)
-        attn__blame(check, ATTN_ERR_SHAPE, "opts.blocks", blocks->batch, " items, where ", call->q.batch, " or 1 fit");
-    if (!attn__lists_absent(blocks) && blocks->heads != 1 && blocks->heads != call->k.heads &&
-        blocks->heads != call->q.heads)
-        attn__blame(check, ATTN_ERR_SHAPE, "opts.blocks", blocks->heads, " heads, where ", call->q.heads,
-                    ", those of k, or 1 fit");
-    attn__broadcast(&o->mask, call);
-    attn__broadcast(&o->bias, call);
-}
-
-/* The lists name blocks that there are, each once and in order. */
-static void attn__require_lists(attn__check *check, const attn__call *call)
-{
-    const attn_blocks *blocks = &call->opts.blocks;
-    size_t lists, most, list, i;
-    attn__require(check, blocks->q_len > 0, ATTN_ERR_VALUE, "opts.blocks.q_len");
-    attn__require(check, blocks->kv_len > 0, ATTN_ERR_VALUE, "opts.blocks.kv_len");
-    if (blocks->q_len == 0 || blocks->kv_len == 0)
-        return;
-    lists = blocks->batch * blocks->heads * attn__count_lists(call);
-    most = attn__blocks(call->k.len, blocks->kv_len);
-    for (list = 0; list < lists; list++) {
-        const uint32_t *index = blocks->index + list * blocks->width;
-        attn__require_most(check, blocks->count[list], blocks->width, "opts.blocks.count");
-        for (i = 0; i < blocks->count[list] && attn__rank(check->status) > attn__rank(ATTN_ERR_VALUE); i++) {
-            if (index[i] >= most)
-                attn__blame(check, ATTN_ERR_VALUE, "opts.blocks.index", index[i], ", where there are ", most,
-                            " blocks");
-            if (i > 0 && index[i] <= index[i - 1])
-                attn__blame(check, ATTN_ERR_VALUE, "opts.blocks.index", index[i], " follows ", index[i - 1], "");
-        }
-    }
-}
-
-static void attn__require_starts(attn__check *check, const size_t *starts, size_t sequences, size_t total,
-                                 const char *name)
-{
-    size_t s;
-    if (!attn__is_aligned(starts, sizeof *starts)) /* a fault of its own */
-        return;
-    attn__require_most(check, starts[0], 0, name);
-    for (s = 0; s < sequences; s++)
-        if (starts[s + 1] < starts[s])
-            attn__blame(check, ATTN_ERR_VALUE, name, starts[s + 1], " follows ", starts[s], "");
-    attn__require_most(check, starts[sequences], total, name);
-}
-
-/* Options that speak of one rectangle of queries and keys do not go with texts. */
-static void attn__require_texts(attn__check *check, const attn__call *call, int sound)
-{
-    const attn_opts *o = &call->opts;
-    const char *other = !attn__tensor_absent(&o->mask)      ? "opts.mask"
-                        : o->q_lens                         ? "opts.q_lens"
-                        : o->kv_lens                        ? "opts.kv_lens"
-                        : !attn__lists_absent(&o->blocks)   ? "opts.blocks"
-                        : !attn__tensor_absent(&o->bias)    ? "opts.bias"
-                        : !attn__tensor_absent(&o->weights) ? "opts.weights"
-                        : !attn__tensor_absent(&o->scores)  ? "opts.scores"
-                                                            : NULL;
-    if (o->sequences == 0)
-        return;
-    if (other)
-        attn__blame(check, ATTN_ERR_VALUE, other, 0, "does not go with opts.sequences", 0, "");
-    if (!sound)
-        return;
-    attn__require_starts(check, o->q_starts, o->sequences, call->q.len, "opts.q_starts");
-    attn__require_starts(check, o->kv_starts, o->sequences, call->k.len, "opts.kv_starts");
-}
-
-/* Numbers in their ranges. Arrays are read only where shapes are known to be sound. */
-static void attn__require_values(attn__check *check, const attn__call *call)
-{
-    const attn_opts *o = &call->opts;
-    attn_dtype type = call->q.dtype;
-    double smallest = type == ATTN_F64 ? DBL_MIN : (double)FLT_MIN;
-    int sound = attn__is_sound(check), no_cap = attn__bits(o->softcap) << 1 == 0;
-    attn__require(check, (unsigned)o->causal <= ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
-    attn__require(check, !o->window.on || (o->window.left >= -1 && o->window.right >= -1), ATTN_ERR_VALUE,
-                  "opts.window");
-    if (sound) {
-        attn__require_lengths(check, o->q_lens, call->q.batch, call->q.len, "opts.q_lens");
-        attn__require_lengths(check, o->kv_lens, call->q.batch, call->k.len, "opts.kv_lens");
-    }
-    if (sound && !attn__lists_absent(&o->blocks) && attn__is_aligned(o->blocks.index, sizeof *o->blocks.index) &&
-        attn__is_aligned(o->blocks.count, sizeof *o->blocks.count))
-        attn__require_lists(check, call);
-    attn__require_texts(check, call, sound);
-    attn__require(check, attn__is_factor(o->scale, type), ATTN_ERR_VALUE, "opts.scale");
-    attn__require(check, attn__is_factor(o->softcap, type) && (no_cap || o->softcap >= smallest), ATTN_ERR_VALUE,
-                  "opts.softcap");
-    attn__require(check, attn__is_finite(o->dropout.p) && o->dropout.p >= 0 && o->dropout.p < 1, ATTN_ERR_VALUE,
-                  "opts.dropout");
-    attn__require(check, (unsigned)o->scores_stage <= ATTN_STAGE_FINAL, ATTN_ERR_VALUE, "opts.scores_stage");
-}
-
-/* Where nothing between the dot products and softmax wants scores, softmax takes their scale along. It must not be
-   negative then, nor so large that it would have made a finite product infinite. */
-static void attn__choose_scale(attn__call *call)
-{
-    const attn_opts *o = &call->opts;
-    int biased = call->has_options && !attn__tensor_absent(&o->bias), plain;
-    call->edits = biased ? ATTN__EDIT_BIAS : 0;
-    call->edits |= (o->alibi_slopes ? ATTN__EDIT_ALIBI : 0) | (o->score_mod ? ATTN__EDIT_MOD : 0);
-    plain = !(o->softcap > 0) && call->edits == 0;
-    plain = plain && o->scale >= ATTN__SOFTMAX_SCALE_LEAST && o->scale * ATTN__LOG2E <= 1;
-    call->scale = plain ? 1 : o->scale;
-    call->softmax_scale = plain ? o->scale : 1;
-}
-
-/* The one place where options of the engine are checked and resolved, for arguments whose shapes have been. The way
-   back has no products of pairs of BF16, and a schedule of its own, which is made when its memory is laid out. */
-static void attn__plan_resolve(attn__plan *plan, attn__check *check, int back)
-{
-    attn__call *call = &plan->call;
-    attn_opts *o = &call->opts;
-    attn_dtype kv = call->k.dtype == call->v.dtype && !back ? call->k.dtype : ATTN_F32;
-    attn__resolve_options(check, call);
-    o->scale = attn__scale(o->scale, call->q.dim);
-    attn__choose_scale(call);
-    /* in tiles that have listed keys alone, keys that make a term must be listed together */
-    call->kern = attn__ctx_products(&call->ctx, call->q.dtype, kv, o->blocks.kv_len);
-    if (!back && attn__is_sound(check) && call->kern)
-        attn__require(check, attn__plan_schedule(plan), ATTN_ERR_OVERFLOW, "q");
-    if (call->has_options)
-        attn__require_values(check, call);
-    attn__require_ctx(check);
-}
-
-/* The scratch of a checked call, aligned: the caller's, or memory that becomes *own, for attn__release. NULL if there
-   is a fault, or too little memory, which is one from then on; and in a dry run. */
-static char *attn__borrow(attn__check *check, const attn_ctx *ctx, size_t bytes, void **own)
-{
-    void *scratch = NULL, *given = ctx ? ctx->scratch : NULL;
-    size_t size = given ? ctx->scratch_size : 0;
-    *own = NULL;
-    if (attn__is_dry(check))
-        return NULL;
-    if (check->status == ATTN_OK && (!given || size >= bytes))
-        scratch = given ? given : (*own = attn__allocate(bytes));
-    if (!scratch)
-        attn__blame(check, ATTN_ERR_NOMEM, "ctx.scratch", size, " bytes, where it takes ", bytes, "");
-    return scratch ? attn__align(scratch) : NULL;
-}
-
-/* Ends the checks of a plan: a dry run is told what there is to tell, else memory is found. plan->runs, if that is to
-   follow: here the stack is that of checks. */
-static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t bytes)
-{
-    const attn_ctx *ctx = &plan->call.ctx;
-    attn__text t;
-    plan->scratch = NULL;
-    plan->own = NULL;
-    plan->runs = check->status == ATTN_OK && plan->schedule.workers > 0 && !ctx->dry_run;
-    if (ATTN__NO_MALLOC && check->status == ATTN_OK && plan->schedule.workers > 0 && !ctx->scratch &&
-        plan->bytes > ATTN__PLAN_STACK) { /* what does not fit on the stack, the only memory, is planned once more */
-        plan->frugal = 1;
-        attn__plan_schedule(plan);
-    }
-    if (ctx->dry_run && attn__tell(&t, check, plan->call.kern, bytes))
-        attn__say_plan(&t, plan);
-    if (plan->runs && (ctx->scratch || plan->bytes > (ATTN__NO_MALLOC ? ATTN__LAST_STACK : ATTN__PLAN_STACK)))
-        plan->runs = (plan->scratch = attn__borrow(check, ctx, plan->bytes, &plan->own)) != NULL;
-    return attn__check_end(check);
-}
-
-ATTN__NOINLINE void attn__plan_on_stack(attn__plan *plan)
-{
-    char stack[ATTN__PLAN_STACK];
-    plan->scratch = attn__align(stack);
-    attn__plan_execute(plan);
-    plan->scratch = NULL; /* the stack ends here */
-}
-
-ATTN__NOINLINE void attn__plan_on_last_stack(attn__plan *plan)
-{
-    char stack[ATTN__LAST_STACK];
-    plan->scratch = attn__align(stack);
-    attn__plan_execute(plan);
-    plan->scratch = NULL;
-}
-
-static attn_status attn__plan_run(attn__plan *plan, attn_status status)
-{
-    if (plan->runs && plan->scratch)
-        attn__plan_execute(plan);
-    else if (plan->runs && plan->bytes <= ATTN__PLAN_STACK)
-        attn__plan_on_stack(plan);
-    else if (plan->runs)
-        attn__plan_on_last_stack(plan);
-    if (plan->runs)
-        attn__release(plan->own);
-    return status;
-}
-
-ATTN__NOINLINE attn_status attn__sdpa_ready(attn__plan *plan, const attn_ctx *ctx) /* begun */
-{
-    static const attn__argument attn__arguments[] = {
-        {"out", ATTN__OUT, offsetof(attn__call, out), ATTN__SHAPE4(B, H, Lq, Dv)},
-        {"q", ATTN__IN, offsetof(attn__call, q), ATTN__SHAPE4(B, H, Lq, D)},
-        {"k", ATTN__IN, offsetof(attn__call, k), ATTN__SHAPE4(B, Hkv, Lk, D)},
-        {"v", ATTN__IN, offsetof(attn__call, v), ATTN__SHAPE4(B, Hkv, Lk, Dv)}};
-    attn__check check;
-    attn__check_begin(&check, ctx);
-    attn__list(&check, attn__arguments, 4, &plan->call, NULL, 0);
-    attn__list_options(&check, plan);
-    attn__check_views(&check);
-    attn__require_inputs(&check, &plan->call);
-    attn__plan_resolve(plan, &check, 0);
-    return attn__plan_ready(plan, &check, plan->bytes);
-}
-
-ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
-                               const attn_ctx *ctx)
-{
-    attn__plan plan;
-    attn__plan_begin(&plan, &out, &q, &k, &v, opts, ctx);
-    return attn__plan_run(&plan, attn__sdpa_ready(&plan, ctx));
-}
-
-/* -- merge --
-
-   out = (e^lse out + e^lse_b out_b) / (e^lse + e^lse_b), lse = log of that sum, row by row. All of it is computed in
-   double, whatever the types, and rounded once: two results of opposite signs may leave little of each other. */
-
-#define ATTN__MERGE_COPY 2 /* so many rows are copied together where they do not lie as the kernel wants them */
-
-typedef struct attn__merge_run {
-    attn_tensor out, lse, out_b, lse_b;
-    const attn__kernels *kern, *wide; /* of the compute type, and of double */
-    size_t rows, turn_rows;
-} attn__merge_run;
-
-/* Where a row lies; returns how many rows, up to `most`, follow each other there. */
-static size_t attn__merge_place(const attn__merge_run *run, size_t row, size_t most, size_t *b, size_t *h, size_t *i)
-{
-    size_t head = row / run->out.len;
-    *b = head / run->out.heads;
-    *h = head - *b * run->out.heads;
-    *i = row - head * run->out.len;
-    return attn__min(run->out.len - *i, most);
-}
-
-/* The sides that have a part in a row. A side whose lse is -infinity has none, whatever its out. */
-enum attn__merge_sides { ATTN__NEITHER = 0, ATTN__FIRST_SIDE = 1, ATTN__SECOND_SIDE = 2, ATTN__BOTH = 3 };
-
-/* Those of a row with an lse that may not be finite, and what becomes of the row: NaN, where an lse is NaN or
-   +infinity. Where one side alone has a part, its lse stays as it is. */
-static unsigned char attn__merge_nonfinite(attn__merge_rows *rows, size_t r)
-{
-    const uint64_t nothing = attn__bits(attn__minus_infinity());
-    const int first = attn__bits(rows->lse[r]) != nothing, second = attn__bits(rows->lse_b[r]) != nothing;
-    if ((first && !attn__is_finite(rows->lse[r])) || (second && !attn__is_finite(rows->lse_b[r]))) {
-        rows->log_sum[r] = rows->weight[r] = rows->weight_b[r] = attn__nan();
-        return ATTN__BOTH;
-    }
-    if (!first || !second)
-        rows->log_sum[r] = first ? rows->lse[r] : rows->lse_b[r];
-    return (unsigned char)(first * ATTN__FIRST_SIDE + second * ATTN__SECOND_SIDE);
-}
-
-/* Rows i .. i + n - 1 of a head, those from number r on of the turn, which have the same sides. The kernel takes rows
-   of the compute type where they lie; others, and those that have one side or none, go through copies. */
-static void attn__merge_head_rows(const attn__merge_run *run, const attn__merge_rows *rows, size_t r, unsigned sides,
-                                  size_t b, size_t h, size_t i, size_t n)
-{
-    const attn_tensor *const t[2] = {&run->out, &run->out_b};
-    const attn__kernels *kern = run->kern;
-    double copy[2][ATTN__MERGE_COPY * ATTN__BUFFER]; /* of twice as many floats */
-    const size_t most = ATTN__MERGE_COPY * sizeof(double) / kern->size;
-    size_t r0, c0, high, wide, k;
-    int direct = sides == ATTN__BOTH;
-    for (k = 0; k < 2; k++)
-        direct = direct && t[k]->dtype == kern->real && t[k]->dim_stride == 1;
-    if (direct)
-        run->wide->merge_rows(attn__tensor_at(t[0], b, h, i, 0), t[0]->len_stride, attn__tensor_at(t[1], b, h, i, 0),
-                              t[1]->len_stride, kern->real, rows->weight + r, rows->weight_b + r, n, t[0]->dim);
-    if (direct || sides == ATTN__FIRST_SIDE)
-        return;
-    for (r0 = 0; r0 < n; r0 += high)
-        for (c0 = 0, high = attn__min(n - r0, most); c0 < t[0]->dim; c0 += wide) {
-            wide = attn__min(t[0]->dim - c0, ATTN__BUFFER);
-            if (sides == ATTN__NEITHER)
-                ATTN__MEMSET(copy[0], 0, sizeof copy[0]);
-            for (k = 0; k < 2; k++)
-                if (sides >> k & 1)
-                    kern->load(copy[k], ATTN__BUFFER, attn__tensor_at(t[k], b, h, i + r0, c0), t[k]->dtype,
-                               t[k]->len_stride, t[k]->dim_stride, high, wide);
-            if (sides == ATTN__BOTH)
-                run->wide->merge_rows(copy[0], ATTN__BUFFER, copy[1], ATTN__BUFFER, kern->real, rows->weight + r + r0,
-                                      rows->weight_b + r + r0, high, wide);
-            kern->store(attn__tensor_at(t[0], b, h, i + r0, c0), t[0]->dtype, t[0]->len_stride, t[0]->dim_stride,
-                        copy[sides == ATTN__SECOND_SIDE], ATTN__BUFFER, high, wide, 1.0);
-        }
-}
-
-/* The rows of a turn, from number `row` on: none past the last. */
-static void attn__merge_turn(const attn__merge_run *run, size_t row)
-{
-    const size_t count = row < run->rows ? attn__min(run->turn_rows, run->rows - row) : 0;
-    attn__merge_rows rows;
-    unsigned char sides[ATTN__MERGE_ROWS];
-    const attn_tensor *lse = &run->lse, *lse_b = &run->lse_b;
-    const attn__kernels *wide = run->wide;
-    size_t r, n, k, same, b, h, i;
-    for (r = 0; r < count; r += n) {
-        n = attn__merge_place(run, row + r, count - r, &b, &h, &i);
-        wide->load(rows.lse + r, 0, attn__tensor_at(lse, b, h, i, 0), lse->dtype, 0, lse->len_stride, 1, n);
-        wide->load(rows.lse_b + r, 0, attn__tensor_at(lse_b, b, h, i, 0), lse_b->dtype, 0, lse_b->len_stride, 1, n);
-    }
-    ATTN__MEMSET(sides, ATTN__BOTH, count);
-    if (wide->merge_weights(&rows, count))
-        for (r = 0; r < count; r++)
-            sides[r] = attn__merge_nonfinite(&rows, r);
-    for (r = 0; r < count; r += n) {
-        n = attn__merge_place(run, row + r, count - r, &b, &h, &i);
-        wide->store(attn__tensor_at(lse, b, h, i, 0), lse->dtype, 0, lse->len_stride, rows.log_sum + r, 0, 1, n, 1.0);
-        for (k = 0; k < n; k += same) {
-            for (same = 1; k + same < n && sides[r + k + same] == sides[r + k]; same++)
-                continue;
-            attn__merge_head_rows(run, &rows, r + k, sides[r + k], b, h, i + k, same);
-        }
-    }
-}
-
-static void attn__merge_worker(attn__share *share)
-{
-    const attn__merge_run *run = (const attn__merge_run *)share->arg;
-    size_t item, turn;
-    while (attn__take(share, &item))
-        for (turn = 0; turn < ATTN__MERGE_TURNS; turn++)
-            attn__merge_turn(run, (item * ATTN__MERGE_TURNS + turn) * run->turn_rows);
-}
-
-ATTN__NOINLINE attn_status attn__merge_ready(const attn__merge_run *run, const attn_ctx *ctx)
-{
-    static const attn__argument attn__arguments[] = {
-        {"out", ATTN__OUT, offsetof(attn__merge_run, out), ATTN__SHAPE4(B, H, L, Dv)},
-        {"lse", ATTN__OUT | ATTN__ANY_FLOAT, offsetof(attn__merge_run, lse), ATTN__SHAPE4(B, H, L, 1)},
-        {"out_b", ATTN__LATE, offsetof(attn__merge_run, out_b), ATTN__SHAPE4(B, H, L, Dv)},
-        {"lse_b", ATTN__LATE | ATTN__ANY_FLOAT, offsetof(attn__merge_run, lse_b), ATTN__SHAPE4(B, H, L, 1)}};
-    attn__text t;
-    attn__check check;
-    attn__check_begin(&check, ctx);
-    attn__list(&check, attn__arguments, 4, run, NULL, 0);
-    attn__check_listed(&check);
-    if (attn__is_dry(&check))
-        attn__tell(&t, &check, attn__ctx_kernels(ctx, attn__real(run->out.dtype)), 0);
-    return attn__check_end(&check);
-}
-
-ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
-                                    const attn_ctx *ctx)
-{
-    attn__merge_run run = {out, lse, out_b, lse_b, NULL, NULL, 0, 0};
-    attn_status status = attn__merge_ready(&run, ctx);
-    size_t workers;
-    if (status != ATTN_OK || (ctx && ctx->dry_run))
-        return status;
-    run.rows = out.batch * out.heads * out.len; /* lse has that many elements of its own */
-    run.kern = attn__ctx_kernels(ctx, attn__real(out.dtype));
-    run.wide = attn__ctx_kernels(ctx, ATTN_F64);
-    workers = attn__ctx_workers(ctx, SIZE_MAX);
-    run.turn_rows = attn__min(attn__blocks(run.rows, workers * ATTN__MERGE_TURNS), ATTN__MERGE_ROWS);
-    attn__spread(ctx, ATTN__WORKERS, attn__blocks(run.rows, run.turn_rows * ATTN__MERGE_TURNS), attn__merge_worker,
-                 &run, NULL, 0);
-    return ATTN_OK;
-}
-
-ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b)
-{
-    return attn_merge_ctx(out, lse, out_b, lse_b, NULL);
-}
-
-/* ==== 7. cache, positions, layer ================================================================================= */
-
-/* -- key/value cache --
-
-   Token j of an item is row j % capacity of k and v, which may have any strides. Storage of attn_kv_cache_init is one
-   block: two numbers for each item, the scales of I8, then all rows. Nothing ever moves but from item to item; a full
-   cache and a ring differ only in what append may do. */
-
-/* Lays out a cache from base on. Returns its bytes, with what aligning base takes; SIZE_MAX if they overflow. */
-static size_t attn__carve_cache(attn_kv_cache *cache, char *base, size_t B, size_t Hkv, size_t capacity, size_t D,
-                                size_t Dv, attn_dtype dtype)
-{
-    attn__arena arena = {base, 0};
-    size_t rows = B * Hkv * capacity, scales = attn__has_scales(dtype) ? rows : 0;
-    cache->k = attn_bhld(NULL, dtype, B, Hkv, capacity, D);
-    cache->v = attn_bhld(NULL, dtype, B, Hkv, capacity, Dv);
-    if (attn__tensor_bad(&cache->k) || attn__tensor_bad(&cache->v))
-        return SIZE_MAX;
-    cache->lens = (size_t *)attn__carve(&arena, B, sizeof(size_t));
-    cache->first = (size_t *)attn__carve(&arena, B, sizeof(size_t));
-    cache->k_scales = (float *)attn__carve(&arena, scales, sizeof(float));
-    cache->v_scales = (float *)attn__carve(&arena, scales, sizeof(float));
-    cache->k.data = attn__carve(&arena, rows, D * attn__size(dtype));
-    cache->v.data = attn__carve(&arena, rows, Dv * attn__size(dtype));
-    attn__carve(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
-    return arena.used;
-}
-
-ATTN_API attn_status attn_kv_cache_size(size_t *bytes, size_t B, size_t Hkv, size_t capacity, size_t D, size_t Dv,
-                                        attn_dtype dtype, int ring)
-{
-    attn_kv_cache made;
-    size_t size = attn__carve_cache(&made, NULL, B, Hkv, capacity, D, Dv, dtype);
-    (void)ring;
-    if (!bytes)
-        return ATTN_ERR_NULL;
-    if (dtype != ATTN_F32 && dtype != ATTN_F16 && dtype != ATTN_BF16 && !attn__has_scales(dtype))
-        return ATTN_ERR_DTYPE;
-    if (capacity == 0 || D == 0)
-        return ATTN_ERR_SHAPE;
-    if (size == SIZE_MAX)
-        return ATTN_ERR_OVERFLOW;
-    *bytes = size;
-    return ATTN_OK;
-}
-
-ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t Hkv, size_t capacity, size_t D,
-                                        size_t Dv, attn_dtype dtype, int ring, void *storage, size_t size)
-{
-    static const attn__argument attn__arguments[] = {
-        {NULL, ATTN__BYTES | ATTN__OUT, 0, ATTN__SHAPE1(bytes)},
-        {NULL, ATTN__BYTES | ATTN__OUT | ATTN__OPTIONAL, 0, ATTN__SHAPE1(M)}};
-    attn_kv_cache made = ATTN__ZERO;
-    const attn_ctx memory = {{NULL, NULL, 0}, storage, size, ATTN_ISA_BEST, NULL, 0, NULL};
-    size_t bytes = 0;
-    char *base;
-    attn__check c;
-    attn__check_begin(&c, NULL);
-    attn__bind(&c, ATTN__L_bytes, sizeof *cache);
-    attn__bind(&c, ATTN__L_M, size);
-    ATTN__LIST(&c, attn__arguments, cache, storage);
-    attn__check_views(&c);
-    attn__fault(&c, attn_kv_cache_size(&bytes, B, Hkv, capacity, D, Dv, dtype, ring), 0, NULL);
-    attn__require(&c, storage || size == 0, ATTN_ERR_NULL, NULL);
-    base = attn__borrow(&c, &memory, bytes, &made.own);
-    if (!base)
-        return c.status;
-    attn__carve_cache(&made, base, B, Hkv, capacity, D, Dv, dtype);
-    made.lens = (size_t *)(void *)base; /* of no items, too: NULL would mean that there is no cache */
-    made.ring = ring != 0;
-    ATTN__MEMSET(base, 0, 2 * attn__whole(B * sizeof(size_t), ATTN__ALIGN)); /* lens and first */
-    *cache = made;
-    return ATTN_OK;
-}
-
-ATTN_API void attn_kv_cache_free(attn_kv_cache *cache)
-{
-    if (!cache)
-        return;
-    attn__release(cache->own);
-    ATTN__MEMSET(cache, 0, sizeof *cache);
-}
-
-/* -- what is stored --
-
-   A cache and pages are the same to what appends to them and attends to them: rows of keys and values, and how many
-   tokens each item has. Pages say in a table where the rows of an item lie; a cache may have dropped the first ones. */
-
-typedef struct attn__stored {
-    const attn__argument *is; /* itself and its members, as arguments: in the order of attn__member */
-    const void *in;           /* the cache, or pages; */
-    attn_fault *fault;        /* who wants to know what is at fault */
-    int given, paged, ring;   /* not given: all numbers are 0 */
-    const attn_tensor *k, *v;
-    size_t batch, room; /* items, and how many tokens of each may be there at once */
-    size_t *lens;
-    attn__source source; /* the same for the engine, whose `oldest` is first: append and copies write it */
-} attn__stored;
-
-/* TOKENS: lens, and which tokens are not there, first; of pages the other way round, table and lens. */
-enum attn__member { ATTN__WHOLE, ATTN__K, ATTN__V, ATTN__K_SCALES, ATTN__V_SCALES, ATTN__TOKENS };
-enum { ATTN__SCALES = ATTN__STORED | ATTN__FLOATS | ATTN__IF_ANY }; /* as an argument */
-
-static attn__stored attn__of_cache(const attn_kv_cache *cache)
-{
-    static const attn__argument attn__arguments[] = {
-        {"cache", ATTN__BYTES, 0, {0, 0, 0, 0}},
-        ATTN__MEMBER(cache, kv_cache, k, ATTN__STORED, ATTN__SHAPE4(B, Hkv, capacity, D)),
-        ATTN__MEMBER(cache, kv_cache, v, ATTN__STORED, ATTN__SHAPE4(B, Hkv, capacity, Dv)),
-        ATTN__MEMBER(cache, kv_cache, k_scales, ATTN__SCALES, ATTN__SHAPE3(B, Hkv, capacity)),
-        ATTN__MEMBER(cache, kv_cache, v_scales, ATTN__SCALES, ATTN__SHAPE3(B, Hkv, capacity)),
-        ATTN__MEMBER(cache, kv_cache, lens, ATTN__STORED | ATTN__LENGTHS, ATTN__SHAPE1(B)),
-        ATTN__MEMBER(cache, kv_cache, first, ATTN__STORED | ATTN__LENGTHS | ATTN__OPTIONAL, ATTN__SHAPE1(B))};
-    static const attn_kv_cache attn__none = ATTN__ZERO;
-    const attn_kv_cache *c = cache && cache->lens ? cache : &attn__none;
-    float *k_scales = attn__has_scales(c->k.dtype) ? c->k_scales : NULL;
-    float *v_scales = attn__has_scales(c->v.dtype) ? c->v_scales : NULL;
-    attn_fault *fault = cache ? cache->fault : NULL;
-    /* clang-format off */
-    const attn__stored s = {attn__arguments, c, fault, c->lens != NULL, 0, c->ring, &c->k, &c->v, c->k.batch, c->k.len,
-                            c->lens, {1, c->first, c->k.len, NULL, 0, c->k.batch, NULL, k_scales, v_scales}};
-    /* clang-format on */
-    return s;
-}
-
-static attn__stored attn__of_pages(const attn_kv_pages *pages)
-{
-    static const attn__argument attn__arguments[] = {
-        {"pages", ATTN__BYTES, 0, {0, 0, 0, 0}},
-        ATTN__MEMBER(pages, kv_pages, k, ATTN__STORED, ATTN__SHAPE4(pages, Hkv, capacity, D)),
-        ATTN__MEMBER(pages, kv_pages, v, ATTN__STORED, ATTN__SHAPE4(pages, Hkv, capacity, Dv)),
-        ATTN__MEMBER(pages, kv_pages, k_scales, ATTN__SCALES, ATTN__SHAPE3(pages, Hkv, capacity)),
-        ATTN__MEMBER(pages, kv_pages, v_scales, ATTN__SCALES, ATTN__SHAPE3(pages, Hkv, capacity)),
-        ATTN__MEMBER(pages, kv_pages, table, ATTN__FLOATS, ATTN__SHAPE2(B, table)),
-        ATTN__MEMBER(pages, kv_pages, lens, ATTN__STORED | ATTN__LENGTHS, ATTN__SHAPE1(B))};
-    static const attn_kv_pages attn__none = ATTN__ZERO;
-    const attn_kv_pages *p = pages ? pages : &attn__none;
-    float *k_scales = attn__has_scales(p->k.dtype) ? p->k_scales : NULL;
-    float *v_scales = attn__has_scales(p->v.dtype) ? p->v_scales : NULL;
-    size_t room = p->table_stride * p->k.len; /* attn__list_stored refuses what overflows */
-    /* clang-format off */
-    const attn__stored s = {attn__arguments, p, p->fault, pages != NULL, 1, 0, &p->k, &p->v, p->batch, room, p->lens,
-                            {1, NULL, p->k.len, p->table, p->table_stride, p->k.batch, NULL, k_scales, v_scales}};
-    /* clang-format on */
-    return s;
-}
-
-/* Are values a part of the rows of keys? */
-static int attn__is_within(const attn_tensor *v, const attn_tensor *k)
-{
-    uintptr_t at_k = (uintptr_t)k->data, at_v = (uintptr_t)v->data;
-    size_t step, apart = k->dim_stride < 0 ? at_k - at_v : at_v - at_k;
-    if (!k->data || attn__has_scales(k->dtype) || v->dtype != k->dtype || v->dim == 0 || v->dim > k->dim ||
-        !attn__is_shape(v, k->batch, k->heads, k->len, v->dim) ||
-        (k->batch > 1 && v->batch_stride != k->batch_stride) || (k->heads > 1 && v->head_stride != k->head_stride) ||
-        (k->len > 1 && v->len_stride != k->len_stride) || (v->dim > 1 && v->dim_stride != k->dim_stride) ||
-        !attn__mul_size(&step, attn__max(attn__magnitude(k->dim_stride), 1), attn__size(k->dtype)))
-        return 0;
-    return apart % step == 0 && apart / step <= k->dim - v->dim;
-}
-
-/* Lists the members: values that are a part of the keys with these, if they are to be written. */
-static void attn__list_stored(attn__check *c, const attn__stored *s, int scales)
-{
-    const void *const whole[] = {s->given ? s->in : NULL};
-    size_t room;
-    attn__list(c, s->is, 1, NULL, whole, 0);
-    if (!s->given)
-        return;
-    if (c->written) { /* who does not fit what is stored is at fault */
-        attn__bind(c, ATTN__L_B, s->batch);
-        attn__bind(c, ATTN__L_Hkv, s->k->heads);
-        attn__bind(c, ATTN__L_D, s->k->dim);
-        attn__bind(c, ATTN__L_Dv, s->v->dim);
-    }
-    attn__bind(c, ATTN__L_table, s->source.table_stride);
-    attn__list(c, s->is + ATTN__K, 1, s->in, NULL, 0);
-    if (!c->written || !attn__is_within(s->v, s->k))
-        attn__list(c, s->is + ATTN__V, 1, s->in, NULL, 0);
-    if (scales && attn__has_scales(s->k->dtype))
-        attn__list(c, s->is + ATTN__K_SCALES, 1, s->in, NULL, 0);
-    if (scales && attn__has_scales(s->v->dtype))
-        attn__list(c, s->is + ATTN__V_SCALES, 1, s->in, NULL, 0);
-    attn__list(c, s->is + ATTN__TOKENS, 2, s->in, NULL, 0);
-    attn__require(c, s->k->dtype != ATTN_F64, ATTN_ERR_DTYPE, s->is[ATTN__K].name);
-    attn__require(c, s->v->dtype != ATTN_F64, ATTN_ERR_DTYPE, s->is[ATTN__V].name);
-    attn__require(c, s->k->len > 0 && s->k->dim > 0, ATTN_ERR_SHAPE, s->is[ATTN__K].name);
-    attn__require(c, !s->paged || attn__mul_size(&room, s->source.table_stride, s->k->len), ATTN_ERR_OVERFLOW,
-                  "pages.table_stride");
-}
-
-/* Requires room for the tokens that lens and first speak of, if these may be read: where something overflows, only if
-   k fits, or for pages `other`, which has their batch. Returns 1 if lens is known: of pages, even without room. */
-static int attn__require_tokens(attn__check *c, const attn__stored *s, const attn_tensor *other)
-{
-    attn_tensor t = s->paged ? *other : *s->k;
-    int known = attn__rank(c->status) > attn__rank(ATTN_ERR_SHAPE) && attn__is_aligned(s->lens, sizeof *s->lens) &&
-                attn__is_aligned(s->source.oldest, sizeof *s->source.oldest) &&
-                t.batch <= (size_t)PTRDIFF_MAX / sizeof *s->lens &&
-                (c->status != ATTN_ERR_OVERFLOW || attn__tensor_fits(&t));
-    const char *lens_name = s->is[ATTN__TOKENS + s->paged].name, *gone_name = s->is[ATTN__TOKENS + !s->paged].name;
-    size_t b, gone, held;
-    for (b = 0; known && b < s->batch; b++) {
-        gone = s->source.oldest ? s->source.oldest[b] : 0;
-        held = s->lens[b] - gone;
-        known = gone <= s->lens[b] && held <= s->room && s->lens[b] <= (size_t)PTRDIFF_MAX;
-        if (!known && gone > s->lens[b])
-            attn__blame(c, ATTN_ERR_VALUE, gone_name, gone, ", where at most ", s->lens[b], " have been");
-        else if (!known)
-            attn__blame(c, ATTN_ERR_VALUE, lens_name, held, " tokens, where at most ", s->room, " fit");
-        known |= s->paged;
-    }
-    return known;
-}
-
-ATTN_API attn_status attn_kv_cache_over(attn_kv_cache *cache, attn_tensor k, attn_tensor v, size_t *lens, size_t *first)
-{
-    const attn_kv_cache made = {k, v, NULL, NULL, lens, first, first != NULL, NULL, NULL};
-    const attn__stored s = attn__of_cache(&made);
-    static const attn__argument attn__cache = {NULL, ATTN__BYTES | ATTN__OUT, 0, ATTN__SHAPE1(bytes)};
-    attn__check c;
-    attn__check_begin(&c, NULL);
-    attn__bind(&c, ATTN__L_bytes, sizeof *cache);
-    ATTN__LIST(&c, &attn__cache, cache);
-    attn__list_stored(&c, &s, 0); /* of I8, which is refused below, too */
-    attn__check_views(&c);
-    attn__require(&c, !attn__has_scales(k.dtype) && !attn__has_scales(v.dtype), ATTN_ERR_DTYPE, NULL);
-    attn__require_tokens(&c, &s, NULL);
-    if (c.status == ATTN_OK)
-        *cache = made;
-    return c.status;
-}
-
-/* Stores a row as integers and returns their scale, its largest magnitude / 127. A row that is not finite in float
-   throughout becomes 0 x NaN. Two corrections keep each integer within 127: a subnormal scale is coarse, and half a
-   step (2^-150) is added; one so large that 127 of it exceed FLT_MAX goes down by a step (2^-24). */
-static float attn__store_row_i8(const attn__kernels *kern, signed char *out, ptrdiff_t step, const attn_mat *row)
-{
-    const double round = 6755399441055744.0; /* x + 1.5 * 2^52 has the integer nearest to x in its lowest bits */
-    double buffer[ATTN__CHUNK], minus_x[ATTN__CHUNK], largest = 0, inverse, real; /* buffers: of either real type */
-    const void *x;
-    size_t i, d, n;
-    float scale;
-    int nonfinite = 0;
-    for (i = 0; i < row->cols; i += n) {
-        n = attn__min(ATTN__CHUNK, row->cols - i);
-        x = attn__softmax_chunk(kern, row, 0, i, n, buffer);
-        kern->store(minus_x, kern->real, 0, 1, x, n, 1, n, -1.0);
-        largest = kern->softmax_max(x, n, largest, &nonfinite);
-        largest = kern->softmax_max(minus_x, n, largest, &nonfinite);
-    }
-    nonfinite |= largest > FLT_MAX;
-    scale = (float)(nonfinite ? attn__nan() : largest / 127);
-    if (!nonfinite && scale < FLT_MIN)
-        scale = (float)(largest / 127 + 7.006492321624087e-46);
-    else if (!nonfinite && (double)scale * 127 > FLT_MAX)
-        scale = (float)(FLT_MAX / 127 * (1 - 5.960464477539063e-8));
-    inverse = nonfinite || scale <= 0 ? 0 : attn__divide(1, (double)scale);
-    for (i = 0; i < row->cols; i += n) {
-        n = attn__min(ATTN__CHUNK, row->cols - i);
-        x = attn__softmax_chunk(kern, row, 0, i, n, buffer);
-        for (d = 0; d < n; d++) {
-            real = kern->real == ATTN_F64 ? ((const double *)x)[d] : (double)((const float *)x)[d];
-            out[(ptrdiff_t)(i + d) * step] = (signed char)(attn__bits((nonfinite ? 0 : real) * inverse + round) & 255);
-        }
-    }
-    return scale;
-}
-
-static void attn__store_row(const attn__kernels *kern, void *out, attn_dtype dtype, ptrdiff_t step, const attn_mat *row)
-{
-    double buffer[ATTN__CHUNK]; /* of either real type */
-    size_t i, n;
-    for (i = 0; i < row->cols; i += n) { /* rounded once */
-        n = attn__min(ATTN__CHUNK, row->cols - i);
-        kern->store(attn__at(out, dtype, (ptrdiff_t)i * step), dtype, 0, step,
-                    attn__softmax_chunk(kern, row, 0, i, n, buffer), n, 1, n, 1.0);
-    }
-}
-
-/* Rows first .. n - 1 of item b of `in` go behind the `len` tokens that the item has. */
-static void attn__append_rows(const attn__source *source, const attn_tensor *to, float *scales, const attn_tensor *in,
-                              size_t b, size_t len, size_t first, size_t n)
-{
-    const attn__kernels *kern = attn__kernels_for(ATTN_ISA_BEST, attn__real(in->dtype));
-    size_t h, r, item, at, run;
-    attn_mat row = {NULL, in->dtype, 1, to->dim, 0, in->dim_stride};
-    void *out;
-    for (h = 0; h < to->heads && to->dim > 0; h++)
-        for (r = first; r < n; r += run) {
-            run = attn__find_rows(source, b, len + r, n - r, &item, &at);
-            out = attn__tensor_at(to, item, h, at, 0);
-            row.data = attn__tensor_at(in, b, h, r, 0);
-            if (to->dtype == kern->real && to->dim_stride == 1 && (to->len_stride > 0 || run == 1)) {
-                kern->load(out, run > 1 ? (size_t)to->len_stride : to->dim, row.data, in->dtype, in->len_stride,
-                           in->dim_stride, run, to->dim);
-                continue;
-            }
-            run = 1;
-            if (scales)
-                scales[attn__scale_at(source, to->heads, item, h, at)] =
-                    attn__store_row_i8(kern, (signed char *)out, to->dim_stride, &row);
-            else
-                attn__store_row(kern, out, to->dtype, to->dim_stride, &row);
-        }
-}
-
-/* Begins the checks of what writes to the members. */
-static void attn__check_stored(attn__check *c, const attn__stored *s)
-{
-    attn__check_begin(c, NULL);
-    c->wanted = s->fault;
-    c->written = ATTN__STORED;
-    attn__list_stored(c, s, 1);
-}
-
-static attn_status attn__append(attn__stored to, const attn_tensor *k, const attn_tensor *v, const size_t *lens)
-{
-    const attn__source *source = &to.source;
-    static const attn__argument attn__arguments[] = {
-        {"k", ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, Hkv, L, D)},
-        {"v", ATTN__ANY_FLOAT | ATTN__OPTIONAL, 0, ATTN__SHAPE4(B, Hkv, L, Dv)},
-        {"lens", ATTN__LENGTHS | ATTN__OPTIONAL, 0, ATTN__SHAPE1(B)}};
-    int within = attn__is_within(to.v, to.k), absent = attn__tensor_absent(v);
-    size_t b, n, len, room, L = k->len, first;
-    attn__check c;
-    attn__check_stored(&c, &to);
-    ATTN__LIST(&c, attn__arguments, k, v, lens);
-    attn__require(&c, !absent || within, ATTN_ERR_NULL, "v");
-    attn__check_views(&c);
-    if (!absent && within)
-        attn__blame(&c, ATTN_ERR_VALUE, "v", 0, "is a part of the keys, and comes with k", 0, "");
-    if (attn__require_tokens(&c, &to, k) && attn__is_sound(&c) && attn__is_aligned(lens, sizeof *lens))
-        for (b = 0; b < to.batch; b++) {
-            n = lens ? lens[b] : L;
-            room = to.ring ? n : to.room - to.lens[b];
-            attn__require_most(&c, n, L, "lens");
-            if (n > room)
-                attn__blame(&c, ATTN_ERR_VALUE, lens ? "lens" : "k", n, " more tokens, where ", room,
-                            room == 0 ? " fit: it is full" : " fit");
-            len = to.lens[b];
-            attn__require(&c, n > L || to.paged || n <= (size_t)PTRDIFF_MAX - len, ATTN_ERR_OVERFLOW, "lens");
-            if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE))
-                if (attn__lacks_page(source, b, len, len + n))
-                    attn__blame(&c, ATTN_ERR_VALUE, "pages.table", 0, "names no page that there is for a token", 0, "");
-        }
-    for (b = 0; b < to.batch && c.status == ATTN_OK; b++) {
-        n = lens ? lens[b] : L;
-        first = n > to.room ? n - to.room : 0; /* a ring keeps the newest */
-        attn__append_rows(source, to.k, source->k_scales, k, b, to.lens[b], first, n);
-        if (!absent)
-            attn__append_rows(source, to.v, source->v_scales, v, b, to.lens[b], first, n);
-        to.lens[b] += n;
-        if (source->oldest && to.lens[b] > to.room)
-            source->oldest[b] = attn__max(source->oldest[b], to.lens[b] - to.room);
-    }
-    return attn__check_end(&c);
-}
-
-ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens)
-{
-    return attn__append(attn__of_cache(cache), &k, &v, lens);
-}
-
-ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tensor k, attn_tensor v, const size_t *lens)
-{
-    return attn__append(attn__of_pages(pages), &k, &v, lens);
-}
-
-/* The first `rows` rows of each head of t, from item `from` to item `to`; swap: and the other way round. */
-static void attn__copy_item_rows(const attn_tensor *t, size_t to, size_t from, size_t rows, int swap)
-{
-    size_t h, r, d, n, size = attn__size(t->dtype), together = 1;
-    attn_mat a, b;
-    char held[1024];
-    if (t->dim_stride == 1 && t->len_stride == (ptrdiff_t)t->dim)
-        together = rows; /* as one row */
-    for (h = 0; h < t->heads && t->data && rows > 0; h++) {
-        a = attn__head_part(t, to, h, 0, rows / together, 0);
-        b = attn__head_part(t, from, h, 0, rows / together, 0);
-        a.cols = b.cols = t->dim * together;
-        if (!swap)
-            attn__copy(&a, &b);
-        for (r = 0; r < a.rows && swap; r++)
-            for (d = 0; d < a.cols; d += n) {
-                n = a.col_stride == 1 ? attn__min(a.cols - d, sizeof held / size) : 1;
-                ATTN__MEMCPY(held, attn__mat_at(&a, r, d), n * size);
-                ATTN__MEMCPY(attn__mat_at(&a, r, d), attn__mat_at(&b, r, d), n * size);
-                ATTN__MEMCPY(attn__mat_at(&b, r, d), held, n * size);
-            }
-    }
-}
-
-/* Item `to` of a cache becomes the first `tokens` tokens of item `from`; swap: all of it, which becomes what `to` was.
-   Rows of a ring that has begun anew may be any of all. */
-static void attn__copy_item(const attn__stored *s, size_t to, size_t from, size_t tokens, int swap)
-{
-    size_t held, rows = swap ? attn__max(s->lens[to], s->lens[from]) : tokens, *first = s->source.oldest;
-    attn_tensor k = attn_bhld(s->source.k_scales, ATTN_F32, s->k->batch, s->k->heads, s->k->len, 1), v = k;
-    v.data = s->source.v_scales;
-    rows = to == from ? 0 : attn__min(rows, s->k->len);
-    attn__copy_item_rows(s->k, to, from, rows, swap);
-    if (!attn__is_within(s->v, s->k))
-        attn__copy_item_rows(s->v, to, from, rows, swap);
-    attn__copy_item_rows(&k, to, from, rows, swap);
-    attn__copy_item_rows(&v, to, from, rows, swap);
-    held = s->lens[to];
-    s->lens[to] = swap ? s->lens[from] : tokens;
-    if (swap)
-        s->lens[from] = held;
-    held = first ? first[to] : 0;
-    if (first)
-        first[to] = attn__min(first[from], s->lens[to]);
-    if (first && swap)
-        first[from] = held;
-}
-
-/* Marks, in lens, an item that has become what it shall be. */
-#define ATTN__DONE (SIZE_MAX ^ SIZE_MAX >> 1)
-
-static int attn__is_awaited(const size_t *lens, const size_t *from, size_t B, size_t b) /* to be copied, then changed */
-{
-    size_t c;
-    for (c = 0; c < B; c++)
-        if (from[c] == b && from[b] != b && !(lens[c] & ATTN__DONE))
-            return 1;
-    return 0;
-}
-
-/* An item that is not awaited is overwritten at once, which may free the one that it was copied from. What then is left
-   are cycles, whose items are swapped. */
-static void attn__reorder(const attn__stored *s, const size_t *from)
-{
-    size_t b, c, next, B = s->batch, *lens = s->lens;
-    int swap;
-    for (swap = 0; swap < 2; swap++)
-        for (b = 0; b < B; b++)
-            for (c = b; !(lens[c] & ATTN__DONE) && (swap || !attn__is_awaited(lens, from, B, c)); c = next) {
-                next = from[c];
-                if (!swap || !(lens[next] & ATTN__DONE))
-                    attn__copy_item(s, c, next, lens[next] & ~ATTN__DONE, swap);
-                lens[c] |= ATTN__DONE;
-            }
-    for (b = 0; b < B; b++)
-        lens[b] &= ~ATTN__DONE;
-}
-
-ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size_t len)
-{
-    const attn__stored s = attn__of_cache(cache);
-    attn__check c;
-    attn__check_begin(&c, NULL);
-    c.wanted = s.fault;
-    attn__require(&c, s.given, ATTN_ERR_NULL, "cache");
-    attn__require(&c, attn__require_tokens(&c, &s, NULL) && b < s.batch, ATTN_ERR_VALUE, "b");
-    if (c.status == ATTN_OK)
-        attn__require_most(&c, len, s.lens[b], "len");
-    if (c.status == ATTN_OK)
-        attn__copy_item(&s, b, b, len, 0);
-    return attn__check_end(&c);
-}
-
-ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *from)
-{
-    const attn__stored s = attn__of_cache(cache);
-    static const attn__argument attn__from = {"from", ATTN__LENGTHS, 0, ATTN__SHAPE1(B)};
-    attn__check c;
-    attn__check_stored(&c, &s);
-    ATTN__LIST(&c, &attn__from, from);
-    attn__bind(&c, ATTN__L_B, s.batch);
-    attn__check_views(&c);
-    attn__require_tokens(&c, &s, NULL);
-    if (attn__is_sound(&c) && s.batch > 0)
-        attn__require_lengths(&c, from, s.batch, s.batch - 1, "from");
-    if (c.status == ATTN_OK)
-        attn__reorder(&s, from);
-    return attn__check_end(&c);
-}
-
-ATTN_API attn_status attn_kv_cache_copy(attn_kv_cache *cache, size_t to, size_t from, size_t len)
-{
-    const attn__stored s = attn__of_cache(cache);
-    attn__check c;
-    int fit;
-    attn__check_stored(&c, &s);
-    attn__check_views(&c);
-    fit = attn__require_tokens(&c, &s, NULL) && from < s.batch;
-    attn__require(&c, to < s.batch, ATTN_ERR_VALUE, "to");
-    attn__require(&c, from < s.batch, ATTN_ERR_VALUE, "from");
-    if (fit)
-        attn__require_most(&c, len, s.lens[from], "len");
-    if (c.status == ATTN_OK)
-        attn__copy_item(&s, to, from, len, 0);
-    return attn__check_end(&c);
-}
-
-ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache, size_t b, int values, size_t token)
-{
-    const attn__stored s = attn__of_cache(cache);
-    const attn_tensor *rows = values ? s.v : s.k;
-    const float *scales = values ? s.source.v_scales : s.source.k_scales;
-    attn_mat to, in;
-    size_t h, d, at, item;
-    int fit;
-    static const attn__argument attn__out[] = {
-        {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(Hkv, D)},
-        {"out", ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(Hkv, Dv)}};
-    attn__check c;
-    attn__check_begin(&c, NULL);
-    c.wanted = s.fault;
-    ATTN__LIST(&c, attn__out + (values != 0), &out);
-    attn__list_stored(&c, &s, 1);
-    attn__check_views(&c);
-    fit = attn__require_tokens(&c, &s, NULL) && b < s.batch;
-    attn__require(&c, b < s.batch, ATTN_ERR_VALUE, "b");
-    attn__require(&c, !fit || (token < s.lens[b] && (!s.source.oldest || token >= s.source.oldest[b])), ATTN_ERR_VALUE,
-                  "token");
-    for (h = 0; h < rows->heads && c.status == ATTN_OK; h++) {
-        attn__find_rows(&s.source, b, token, 1, &item, &at);
-        to = attn_mat_rows(out, h, 1);
-        in = attn__head_part(rows, item, h, at, 1, 0);
-        attn__copy(&to, &in);
-        for (d = 0; d < rows->dim && scales; d++)
-            attn__mat_set(&to, 0, d,
-                          attn__mat_get(&to, 0, d) *
-                              (double)scales[attn__scale_at(&s.source, rows->heads, item, h, at)]);
-    }
-    return attn__check_end(&c);
-}
-
-/* -- attention to what is stored -- */
-
-/* Plans attention to what is stored. Lk is the largest of lens, if these may be read; of the columns of a mask or bias
-   for every token that there is room for, the first Lk count. */
-ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, attn__stored s, const attn_tensor *out,
-                                              const attn_tensor *q, const attn_opts *opts, const attn_ctx *ctx)
-{
-    static const attn__argument attn__arguments[] = {{"out", ATTN__OUT, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
-                                                     {"q", ATTN__IN, 0, ATTN__SHAPE4(B, H, Lq, D)}};
-    attn_opts *o = &plan->call.opts;
-    attn_tensor *const wide[] = {&o->mask, &o->bias, &o->weights, &o->scores};
-    attn__check c;
-    size_t b, i, longest = 0, bytes;
-    int known;
-    attn__check_begin(&c, ctx);
-    ATTN__LIST(&c, attn__arguments, out, q);
-    attn__list_stored(&c, &s, 1);
-    if (q->dtype == ATTN_F64)
-        attn__fault(&c, ATTN_ERR_DTYPE, 0, "q"); /* not out, which differs from that */
-    attn__check_some(&c);
-    if (s.batch != q->batch)
-        attn__blame(&c, ATTN_ERR_SHAPE, s.paged ? "pages.batch" : "cache.k", s.batch, " items, where ", q->batch,
-                    " fit");
-
-    /* what is attended: the tokens so far */
-    attn__plan_begin(plan, out, q, s.k, s.v, opts, ctx);
-    plan->source = s.source;
-    plan->call.k.batch = plan->call.v.batch = q->batch; /* pages aside, keys are those of the items */
-    o->kv_lens = NULL;                                  /* refused below */
-    o->sequences = 0;
-    known = attn__require_tokens(&c, &s, q); /* else there is a fault already, and Lk is not known */
-    for (b = 0; known && b < s.batch; b++)
-        longest = attn__max(longest, s.lens[b]);
-    plan->call.k.len = plan->call.v.len = longest;
-    attn__bind(&c, ATTN__L_Lk, longest);
-    for (i = 0; i < 4; i++) { /* weights and scores have no other Lk than that */
-        int counts = i < 2 && longest < wide[i]->dim && wide[i]->dim == s.room;
-        if (!known)
-            counts = wide[i]->data || attn__is_dry(&c); /* else it is at fault */
-        if (counts && !attn__tensor_absent(wide[i]) && !attn__tensor_bad(wide[i]))
-            wide[i]->dim = longest;
-    }
-    attn__list_options(&c, plan);
-    plan->call.has_options = 1;
-    o->kv_lens = known ? s.lens : NULL;
-    attn__check_views(&c);
-    attn__require_inputs(&c, &plan->call);
-    if (opts && opts->kv_lens)
-        attn__blame(&c, ATTN_ERR_VALUE, "opts.kv_lens", 0, "does not go with a cache", 0, "");
-    if (opts && attn__drops(opts))
-        attn__blame(&c, ATTN_ERR_VALUE, "opts.dropout", 0, "does not go with a cache", 0, "");
-    if (opts && opts->sequences > 0)
-        attn__blame(&c, ATTN_ERR_VALUE, "opts.sequences", 0, "does not go with a cache", 0, "");
-    attn__plan_resolve(plan, &c, 0);
-    if (attn__rank(c.status) > attn__rank(ATTN_ERR_VALUE) && attn__sees_missing(plan))
-        attn__blame(&c, ATTN_ERR_VALUE, s.is[ATTN__TOKENS + !s.paged].name, 0, "a query sees a token that is not there",
-                    0, "");
-    bytes = plan->bytes;
-    if (attn__is_dry(&c) && c.status == ATTN_OK) { /* what it takes when there are as many keys as there may ever be */
-        plan->call.k.len = s.ring ? (size_t)PTRDIFF_MAX : s.room;
-        attn__require(&c, attn__plan_schedule(plan), ATTN_ERR_OVERFLOW, "q");
-        bytes = plan->bytes;
-        plan->call.k.len = longest;
-        attn__plan_schedule(plan);
-    }
-    return attn__plan_ready(plan, &c, bytes);
-}
-
-ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
-                                          const attn_opts *opts, const attn_ctx *ctx)
-{
-    attn__plan plan;
-    return attn__plan_run(&plan, attn__stored_ready(&plan, attn__of_cache(cache), &out, &q, opts, ctx));
-}
-
-ATTN_API attn_status attn_kv_pages_attend(attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
-                                          const attn_opts *opts, const attn_ctx *ctx)
-{
-    attn__plan plan;
-    return attn__plan_run(&plan, attn__stored_ready(&plan, attn__of_pages(pages), &out, &q, opts, ctx));
-}
-
-/* -- positions -- */
-
-ATTN__NOINLINE int attn__is_positive(double x)
-{
-    return attn__is_finite(x) && x > 0;
-}
-
-#define ATTN__ROTATED 64 /* pairs of a row that are rotated together: their cosines and sines take 1 KiB */
-
-typedef struct attn__rope_run {
-    const attn_tensor *out, *in;
-    const attn_rope_opts *opts; /* resolved */
-    const attn__kernels *kern;  /* of double */
-    size_t first, pairs;        /* the pairs in hand */
-    double frequency[ATTN__ROTATED], cosine[ATTN__ROTATED], sine[ATTN__ROTATED];
-} attn__rope_run;
-
-ATTN__NOINLINE double attn__frequency(double base, size_t d, size_t dim) /* of pair d */
-{
-    return attn__pow(base, -2.0 * (double)d / (double)dim);
-}
-
-static void attn__rope_angles(attn__rope_run *run, ptrdiff_t position)
-{
-    const attn_rope_opts *o = run->opts;
-    size_t d;
-    for (d = 0; d < run->pairs; d++) {
-        int given = !attn__mat_absent(&o->cos);
-        double angle = given ? 0 : (double)position * run->frequency[d];
-        double cosine = given ? attn__mat_get(&o->cos, (size_t)position, run->first + d) : attn__cos(angle);
-        double sine = given ? attn__mat_get(&o->sin, (size_t)position, run->first + d) : attn__sin(angle);
-        run->cosine[d] = o->scale * cosine;
-        run->sine[d] = (o->transposed ? -o->scale : o->scale) * sine;
-    }
-}
-
-/* The first and second elements of the pairs lie side by side (interleaved), in one row, or in two halves, two rows. */
-static void attn__rope_row(const attn__rope_run *run, size_t b, size_t h, size_t i)
-{
-    const attn_tensor *out = run->out, *in = run->in;
-    const ptrdiff_t half = (ptrdiff_t)(run->opts->dim / 2);
-    double x[2 * ATTN__ROTATED], held;
-    size_t rows = run->opts->interleaved ? 1 : 2, each = 2 / rows, n = each * run->pairs, at = each * run->first, d;
-    size_t y = rows == 1 ? 1 : ATTN__ROTATED; /* how far apart a pair lies in x */
-    run->kern->load(x, ATTN__ROTATED, attn__tensor_at(in, b, h, i, at), in->dtype, half * in->dim_stride,
-                    in->dim_stride, rows, n);
-    for (d = 0; d < run->pairs; d++) {
-        held = x[each * d];
-        x[each * d] = held * run->cosine[d] - x[each * d + y] * run->sine[d];
-        x[each * d + y] = held * run->sine[d] + x[each * d + y] * run->cosine[d];
-    }
-    run->kern->store(attn__tensor_at(out, b, h, i, at), out->dtype, half * out->dim_stride, out->dim_stride, x,
-                     ATTN__ROTATED, rows, n, 1.0);
-}
-
-static ptrdiff_t attn__position(const attn_rope_opts *o, size_t b, size_t i)
-{
-    ptrdiff_t position = (ptrdiff_t)i;
-    if (o->positions)
-        position = o->positions[(ptrdiff_t)b * o->position_batch_stride + (ptrdiff_t)i * o->position_len_stride];
-    return attn__plus(o->offset, position);
-}
-
-/* Cosines and sines are computed once for all heads, and for all items at once where their positions are the same. */
-static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn_rope_opts *opts)
-{
-    attn__rope_run run = {out, in, opts, attn__kernels_for(ATTN_ISA_BEST, ATTN_F64), 0, 0, {0}, {0}, {0}};
-    attn_mat to, from;
-    size_t b, h, i, d, dim = opts->dim;
-    ptrdiff_t position, last = 0;
-    for (; run.first < dim / 2; run.first += ATTN__ROTATED) {
-        run.pairs = attn__min(dim / 2 - run.first, ATTN__ROTATED);
-        for (d = 0; d < run.pairs && attn__mat_absent(&opts->cos); d++)
-            run.frequency[d] =
-                opts->frequencies ? opts->frequencies[run.first + d] : attn__frequency(opts->base, run.first + d, dim);
-        for (i = 0; i < in->len; i++)
-            for (b = 0; b < in->batch; b++) {
-                position = attn__position(opts, b, i);
-                if ((i == 0 && b == 0) || position != last)
-                    attn__rope_angles(&run, position);
-                last = position;
-                for (h = 0; h < in->heads; h++)
-                    attn__rope_row(&run, b, h, i);
-            }
-    }
-    for (b = 0; b < in->batch && dim < in->dim && out->data != in->data; b++)
-        for (h = 0; h < in->heads; h++) {
-            to = attn__head_part(out, b, h, 0, out->len, dim);
-            from = attn__head_part(in, b, h, 0, in->len, dim);
-            attn__copy(&to, &from);
-        }
-}
-
-/* Have the tables a row for every position? Of those that tokens share, one is looked at; without positions, which then
-   ascend, the first and the last. */
-static int attn__has_rows(const attn_rope_opts *o, size_t B, size_t L)
-{
-    size_t b, i, every = o->positions && o->position_len_stride ? 1 : attn__max(L, 2) - 1;
-    ptrdiff_t position;
-    for (b = 0; b < (o->positions && o->position_batch_stride ? B : attn__min(B, 1)); b++)
-        for (i = 0; i < L; i += every) {
-            position = attn__position(o, b, i);
-            if (position < 0 || (size_t)position >= o->cos.rows)
-                return 0;
-        }
-    return 1;
-}
-
-ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts)
-{
-    static const attn__argument attn__arguments[] = {
-        {NULL, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, D)}, /* out */
-        {NULL, ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, D)},                              /* in */
-        {NULL, ATTN__MAT | ATTN__ANY_TYPE | ATTN__OPTIONAL, 0, ATTN__SHAPE2(B, L)},        /* opts.positions */
-        {NULL, ATTN__DOUBLES | ATTN__OPTIONAL, 0, ATTN__SHAPE1(M)},                        /* opts.frequencies */
-        {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(N, M)},                        /* opts.cos */
-        {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(N, M)}};                       /* opts.sin */
-    attn_rope_opts o = ATTN__ZERO;
-    attn_mat positions = ATTN__ZERO;
-    const void *each[] = {&out, &in, &positions, NULL, &o.cos, &o.sin};
-    size_t d;
-    int given, fine;
-    attn__check c;
-    if (opts)
-        o = *opts;
-    given = !attn__mat_absent(&o.cos) || !attn__mat_absent(&o.sin);
-    each[3] = o.frequencies = given ? NULL : o.frequencies;
-    o.dim = o.dim ? o.dim : in.dim;
-    o.base = attn__default(o.base, 10000);
-    o.scale = attn__default(o.scale, 1);
-    if (o.position_batch_stride == 0 && o.position_len_stride == 0) {
-        o.position_batch_stride = (ptrdiff_t)in.len;
-        o.position_len_stride = 1;
-    }
-    if (o.positions) {
-        const attn_dtype as_wide = sizeof *o.positions == 8 ? ATTN_F64 : ATTN_F32;
-        const attn_mat at = {(void *)(uintptr_t)o.positions, as_wide, in.batch, in.len, o.position_batch_stride,
-                             o.position_len_stride};
-        positions = at;
-    }
-    attn__check_begin(&c, NULL);
-    attn__bind(&c, ATTN__L_M, o.dim / 2);
-    attn__list(&c, attn__arguments, 4, NULL, each, 0);
-    attn__list(&c, attn__arguments + 4, 2, NULL, each + 4, !given);
-    attn__check_views(&c);
-    attn__require(&c, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE, NULL);
-    fine = o.dim % 2 == 0 && o.dim <= in.dim && attn__is_finite(o.scale) &&
-           (given || (attn__is_positive(o.base) && attn__is_finite(attn__divide(1, o.base))));
-    if (fine && attn__is_sound(&c) && attn__is_aligned(o.frequencies, sizeof *o.frequencies) &&
-        attn__is_aligned(o.positions, sizeof *o.positions)) {
-        for (d = 0; o.frequencies && d < o.dim / 2; d++)
-            fine &= attn__is_finite(o.frequencies[d]);
-        fine &= !given || attn__has_rows(&o, in.batch, in.len);
-    }
-    attn__require(&c, fine, ATTN_ERR_VALUE, NULL);
-    if (c.status == ATTN_OK && in.batch > 0 && in.heads > 0 && in.len > 0 && in.dim > 0)
-        attn__rope(&out, &in, &o);
-    return c.status;
-}
-
-/* The number of the pair, as a real one, that rotates so many times within original_len positions. */
-ATTN__NOINLINE double attn__pair_of(double rotations, double dim, double base, double original_len)
-{
-    return dim * attn__log(original_len / (rotations * 6.283185307179586)) / (2 * attn__log(base));
-}
-
-/* Within 0 .. most and, if it is to be whole, rounded down or up. */
-ATTN__NOINLINE double attn__clamp_pair(double x, double most, int whole, int up)
-{
-    double below;
-    x = x < 0 ? 0 : x > most ? most : x;
-    below = (double)(ptrdiff_t)x;
-    return !whole ? x : up && below < x ? below + 1 : below;
-}
-
-/* The frequency of pair d. Up to `low` pairs are left alone, from `high` on divided by the factor. They go by their
-   number, or by their rotations, the most of which are low then. */
-ATTN__NOINLINE double attn__scaled_frequency(const attn_rope_scaling *s, double base, size_t dim, size_t d, double low,
-                                             double high)
-{
-    double frequency = attn__frequency(base, d, dim), at = (double)d, share;
-    if (s->kind == ATTN_ROPE_LONGROPE)
-        return attn__divide(frequency, s->factors[d]);
-    if (s->kind == ATTN_ROPE_PROPORTIONAL && at + 1 > s->share * (double)dim / 2)
-        return 0;
-    if (s->kind == ATTN_ROPE_LLAMA3)
-        at = s->original_len * frequency / 6.283185307179586;
-    share = (at - low) / (high - low);
-    share = share < 0 ? 0 : share > 1 ? 1 : share;
-    return share > 0 ? frequency * (1 - share) + frequency / s->factor * share : frequency;
-}
-
-/* By what rotated vectors are multiplied. */
-static double attn__rope_scale(const attn_rope_scaling *s)
-{
-    double x = s->factor > 1 ? attn__log(s->factor) : 0;
-    if (s->kind == ATTN_ROPE_LONGROPE && x > 0)
-        return attn__sqrt(1 + x / attn__log(s->original_len));
-    if (s->kind != ATTN_ROPE_YARN)
-        return 1;
-    return s->mscale > 0 && s->mscale_all_dim > 0 ? (1 + 0.1 * s->mscale * x) / (1 + 0.1 * s->mscale_all_dim * x)
-                                                  : 1 + 0.1 * x;
-}
-
-ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base, const attn_rope_scaling *scaling,
-                                           double *scale)
-{
-    static const attn__argument attn__arguments[] = {
-        {NULL, ATTN__DOUBLES | ATTN__OUT | ATTN__IF_ANY, 0, ATTN__SHAPE1(M)},   /* freq */
-        {NULL, ATTN__DOUBLES | ATTN__OUT | ATTN__OPTIONAL, 0, ATTN__SHAPE1(1)}, /* scale */
-        {NULL, ATTN__BYTES | ATTN__OPTIONAL, 0, ATTN__SHAPE1(bytes)},           /* scaling */
-        {NULL, ATTN__DOUBLES | ATTN__IF_ANY, 0, ATTN__SHAPE1(M)}};              /* scaling.factors */
-    attn_rope_scaling s = ATTN__ZERO;
-    const void *each[] = {freq, scale, scaling, NULL};
-    double D = (double)dim, most = dim > 0 ? D - 1 : 0, low, high;
-    int yarn, ramp, longrope, fine;
-    size_t d;
-    attn__check c;
-    if (scaling)
-        s = *scaling;
-    yarn = s.kind == ATTN_ROPE_YARN;
-    ramp = yarn || s.kind == ATTN_ROPE_LLAMA3;
-    longrope = s.kind == ATTN_ROPE_LONGROPE;
-    base = attn__default(base, 10000);
-    s.beta_fast = attn__default(s.beta_fast, yarn ? 32 : 4);
-    s.beta_slow = attn__default(s.beta_slow, 1);
-    s.share = attn__default(s.share, 1);
-    s.factor = attn__default(s.factor, s.kind == ATTN_ROPE_PROPORTIONAL);
-    each[3] = s.factors;
-    attn__check_begin(&c, NULL);
-    attn__bind(&c, ATTN__L_M, dim / 2);
-    attn__bind(&c, ATTN__L_bytes, sizeof *scaling);
-    attn__list(&c, attn__arguments, longrope ? 4 : 3, NULL, each, 0);
-    attn__check_views(&c);
-    fine = dim % 2 == 0 && attn__is_positive(base) && (unsigned)s.kind <= ATTN_ROPE_PROPORTIONAL &&
-           (s.kind == ATTN_ROPE_PLAIN || attn__is_positive(s.factor)) &&
-           (s.kind != ATTN_ROPE_PROPORTIONAL || (attn__is_positive(s.share) && s.share <= 1));
-    if (ramp)
-        fine = fine && attn__is_positive(s.original_len) && attn__is_positive(s.beta_slow) &&
-               attn__is_positive(s.beta_fast) && (yarn ? s.beta_fast >= s.beta_slow : s.beta_fast > s.beta_slow);
-    if (yarn)
-        fine = fine && base > 1 && attn__is_finite(s.mscale) && s.mscale >= 0 && attn__is_finite(s.mscale_all_dim) &&
-               s.mscale_all_dim >= 0;
-    if (longrope && s.factor > 1)
-        fine = fine && attn__is_finite(s.original_len) && s.original_len > 1;
-    for (d = 0; longrope && d < dim / 2 && c.status == ATTN_OK; d++)
-        fine = fine && attn__is_positive(s.factors[d]);
-    attn__require(&c, fine, ATTN_ERR_VALUE, NULL);
-    if (c.status != ATTN_OK)
-        return c.status;
-    if (s.kind == ATTN_ROPE_NTK && dim > 2)
-        base *= attn__pow(s.factor, D / (D - 2));
-    low = s.kind == ATTN_ROPE_LINEAR || s.kind == ATTN_ROPE_PROPORTIONAL ? -1 : D; /* all pairs are above, or none */
-    high = low + 1;
-    if (yarn) {
-        low = attn__clamp_pair(attn__pair_of(s.beta_fast, D, base, s.original_len), most, !s.no_truncate, 0);
-        high = attn__clamp_pair(attn__pair_of(s.beta_slow, D, base, s.original_len), most, !s.no_truncate, 1);
-        high = high > low ? high : low + 0.001;
-    } else if (ramp) {
-        low = s.beta_fast;
-        high = s.beta_slow;
-    }
-    for (d = 0; d < dim / 2; d++)
-        attn__require(&c, attn__is_finite(attn__scaled_frequency(&s, base, dim, d, low, high)), ATTN_ERR_VALUE, NULL);
-    for (d = 0; d < dim / 2 && c.status == ATTN_OK; d++)
-        freq[d] = attn__scaled_frequency(&s, base, dim, d, low, high);
-    if (scale && c.status == ATTN_OK)
-        *scale = attn__rope_scale(&s);
-    return c.status;
-}
-
-ATTN_API attn_tensor attn_relative(attn_mat by_distance, size_t Lq, size_t Lk)
-{
-    attn_tensor t = {
-        by_distance.data,      by_distance.dtype, 1, by_distance.rows, Lq, Lk, 0, by_distance.row_stride, 0,
-        by_distance.col_stride};
-    attn_tensor absent = ATTN__ZERO;
-    if (attn__mat_absent(&by_distance))
-        return absent;
-    if (!attn__mat_fits(&by_distance) || Lq > (size_t)PTRDIFF_MAX || Lk > (size_t)PTRDIFF_MAX ||
-        by_distance.cols != attn__max(Lq + Lk, 1) - 1)
-        return attn__bad_tensor;
-    if (Lq > 0 && Lk > 0 && by_distance.rows > 0)
-        t.data = attn__mat_at(&by_distance, 0, Lq - 1);
-    if (by_distance.cols > 1)
-        t.len_stride = -by_distance.col_stride;
-    return t;
-}
-
-/* The bucket of column `col` by distance = key - query. Of the `count` in one direction, half hold one distance each,
-   the others go by its logarithm. */
-static size_t attn__bucket_of(const attn_mat *table, ptrdiff_t first_distance, size_t col, int bidirectional,
-                              size_t max_distance)
-{
-    ptrdiff_t distance = attn__plus(first_distance, (ptrdiff_t)col);
-    size_t count = bidirectional ? table->rows / 2 : table->rows, exact = count / 2, first = 0, apart;
-    double steps;
-    if (bidirectional && distance > 0)
-        first = count;
-    else if (distance > 0)
-        distance = 0;
-    apart = attn__magnitude(distance);
-    if (apart < exact)
-        return first + apart;
-    steps = attn__log((double)apart / (double)exact) / attn__log((double)max_distance / (double)exact) *
-            (double)(count - exact);
-    steps += steps * 1e-12; /* where apart is an exact step */
-    return first + (steps < (double)(count - exact - 1) ? exact + (size_t)steps : count - 1);
-}
-
-/* by_distance, of a bias, from the table; or back: of gradients, the table from by_distance. The columns of a bucket
-   follow one another. */
-static attn_status attn__t5(const attn_mat *table, const attn_mat *by_distance, int back, int bidirectional,
-                            size_t max_distance, ptrdiff_t first_distance)
-{
-    static const attn__argument attn__arguments[] = {
-        {NULL, ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(M, N)},
-        {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(L, K)}};
-    size_t most = max_distance ? max_distance : 128, exact = table->rows / (bidirectional ? 4 : 2);
-    size_t first, end, col, h, bucket;
-    attn__check c;
-    ATTN__CHECK(&c, NULL, attn__arguments, back ? table : by_distance, back ? by_distance : table);
-    attn__require(&c, by_distance->rows == table->cols, ATTN_ERR_SHAPE, NULL);
-    attn__require(&c, exact > 0, ATTN_ERR_SHAPE, NULL);
-    attn__require(&c, most > exact, ATTN_ERR_VALUE, NULL);
-    if (c.status != ATTN_OK || table->cols == 0)
-        return c.status;
-    for (bucket = 0; back && bucket < table->rows; bucket++)
-        for (h = 0; h < table->cols; h++)
-            attn__mat_set(table, bucket, h, 0);
-    for (first = 0; first < by_distance->cols; first = end) {
-        bucket = attn__bucket_of(table, first_distance, first, bidirectional, most);
-        for (end = first + 1; end < by_distance->cols; end++)
-            if (attn__bucket_of(table, first_distance, end, bidirectional, most) != bucket)
-                break;
-        for (h = 0; h < table->cols; h++) {
-            double value = attn__mat_get(table, bucket, h);
-            for (col = first; !back && col < end; col++)
-                attn__mat_set(by_distance, h, col, value);
-            for (col = first; back && col < end; col++)
-                value += attn__mat_get(by_distance, h, col);
-            if (back)
-                attn__mat_set(table, bucket, h, value);
-        }
-    }
-    return c.status;
-}
-
-ATTN_API attn_status attn_t5_bias(attn_mat by_distance, attn_mat table, int bidirectional, size_t max_distance,
-                                  ptrdiff_t first_distance)
-{
-    return attn__t5(&table, &by_distance, 0, bidirectional, max_distance, first_distance);
-}
-
-#ifndef ATTN_NO_TRAINING
-ATTN_API attn_status attn_t5_bias_backward(attn_mat dtable, attn_mat dby_distance, int bidirectional,
-                                           size_t max_distance, ptrdiff_t first_distance)
-{
-    return attn__t5(&dtable, &dby_distance, 1, bidirectional, max_distance, first_distance);
-}
-#endif
-
-ATTN_API attn_status attn_alibi_slopes(float *slopes, size_t H)
-{
-    static const attn__argument attn__slopes = {NULL, ATTN__FLOATS | ATTN__OUT | ATTN__IF_ANY, 0, ATTN__SHAPE1(H)};
-    size_t h, power = 1;
-    attn__check c;
-    attn__check_begin(&c, NULL);
-    attn__bind(&c, ATTN__L_H, H);
-    ATTN__LIST(&c, &attn__slopes, slopes);
-    attn__check_views(&c);
-    while (power <= H / 2)
-        power *= 2;
-    for (h = 0; h < H && c.status == ATTN_OK; h++) { /* the nth of power, or the 1st, 3rd, .. of 2 power */
-        double n = h < power ? (double)(h + 1) : (double)(h - power) + 0.5;
-        slopes[h] = (float)attn__pow(2.0, -8.0 * n / (double)power);
-    }
-    return c.status;
-}
-
-ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
-{
-    static const attn__argument attn__out = {NULL, ATTN__MAT | ATTN__OUT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(L, D)};
-    size_t row, col;
-    attn__check c;
-    ATTN__CHECK(&c, NULL, &attn__out, &out);
-    for (col = 0; col < out.cols && out.rows > 0 && c.status == ATTN_OK; col++) {
-        double frequency = attn__frequency(10000.0, col / 2, out.cols);
-        for (row = 0; row < out.rows; row++) {
-            double angle = ((double)first + (double)row) * frequency;
-            attn__mat_set(&out, row, col, col % 2 ? attn__cos(angle) : attn__sin(angle));
-        }
-    }
-    return c.status;
-}
-
-/* -- multi-head layer --
-
-   Q = q wq + bq, K and V become packed rows in scratch, where the engine reads them as heads; what it returns goes
-   through wo. A bias is one more term of each sum. */
-
-typedef struct attn__projection_back { /* what a projection has on the way back, else NULL */
-    attn_tensor *heads;                /* the gradient of its heads, of the last one the heads themselves; */
-    const attn_tensor *x; /* the gradients that are wanted, else absent: of x, where NULL says that it is the last; */
-    const attn_mat *w;    /* of the weights, x^T heads, of the last the transpose of that; */
-    float *b;             /* of the bias */
-} attn__projection_back;
-
-typedef struct attn__projection { /* one of the four, between rows of the caller and rows of heads in scratch */
-    const attn_tensor *x;         /* q, k, v; of the last, whose way is the other one, out, or dout */
-    attn_tensor *heads;
-    const attn_mat *w;
-    const float *bias;
-    const size_t *lens; /* valid rows of each item; of texts, behind their starts, the end of the last; NULL = all */
-
-    attn__projection_back d;
-} attn__projection;
-
-typedef struct attn__mha {
-    attn__plan plan; /* of the projections: its tensors lie in scratch */
-    attn_mha_weights w;
-    attn__projection p[4]; /* of q, k, v, out */
-    attn_tensor mean;      /* the mean of the weights, where that is wanted: all of them lie in scratch then */
-    attn_ctx ctx;          /* of the products */
-} attn__mha;
-
-/* The arguments of a call that is a job, as the caller gave them; what a call does not have is NULL. */
-typedef struct attn__given {
-    const attn_tensor *out, *q, *k, *v; /* the way back through a layer has its dout as out, for it is of that shape */
-    const attn_opts *opts;
-    const attn_ctx *ctx;
-    const attn_mha_weights *weights;
-    const void *grads; /* attn_grads or attn_mha_grads */
-    const attn_tensor *dout, *lse;
-} attn__given;
-
-/* A call whose plan is large. It is planned on the stack and, if it is to run, once more in the memory that its arrays
-   get, from where it runs; so the plan does not take stack from what runs. Every plan is a struct of its own that
-   begins with an attn__plan. */
-typedef struct attn__job {
-    size_t size;                                                              /* of the struct; */
-    void (*plan)(attn__plan *plan, attn__check *c, const attn__given *given); /* checks and resolves all arguments; */
-    size_t (*carve)(attn__plan *plan, char *base); /* lays out the arrays, and returns their bytes, or SIZE_MAX, for */
-    const char *overflows;                         /* which this argument is blamed; */
-    void (*say)(attn__text *t, const attn__plan *plan); /* explains the plan; */
-    void (*run)(attn__plan *plan);
-} attn__job;
-
-#define ATTN__JOB_STACK 4096 /* bytes that are enough for every plan and its alignment */
-
-/* [B][L][H][D] without data. Products that overflow are found when it is carved. */
-ATTN__NOINLINE attn_tensor attn__packed(attn_dtype dtype, size_t B, size_t L, size_t H, size_t D)
-{
-    attn_tensor t = {NULL, dtype, B, H, L, D, (ptrdiff_t)(L * H * D), (ptrdiff_t)D, (ptrdiff_t)(H * D), 1};
-    return t;
-}
-
-static attn_tensor attn__join_heads(const attn_tensor *packed) /* as B x 1 x L x H D */
-{
-    attn_tensor t = *packed;
-    t.dim *= t.heads;
-    t.heads = 1;
-    return t;
-}
-
-/* Rows of all items in one, where strides allow. */
-static attn_tensor attn__join_items(attn_tensor t)
-{
-    if (t.len == 1)
-        t.len_stride = t.batch_stride;
-    else if (t.batch != 1 && (size_t)t.batch_stride != (size_t)t.len_stride * t.len)
-        return t;
-    t.len *= t.batch;
-    t.batch = 1;
-    return t;
-}
-
-/* to = from w + bias: the first lens[b] (or all) rows of each item, or those of its texts; the others become zeros. Or,
-   without bias, from w is added. What rows an item, or text, has by itself decides if they are few. */
-static void attn__project(const attn__mha *mha, const attn_tensor *to, const attn_tensor *from, const attn_mat *w,
-                          const float *bias, const size_t *lens, int add)
-{
-    attn_tensor out = attn__join_heads(to), in = attn__join_heads(from);
-    attn_tensor all_out = attn__join_items(out), all_in = attn__join_items(in);
-    const attn_ctx *ctx = &mha->ctx;
-    const size_t texts = mha->plan.call.opts.sequences, *starts = lens ? lens - texts : NULL;
-    attn_mat rows, x;
-    size_t b, n, r, t, end, full = 0, each = out.len;
-    int few;
-    if (out.len == 0 || out.dim == 0)
-        return;
-    while (full < out.batch && (!lens || lens[full] == out.len))
-        full++;
-    if (full == out.batch && texts == 0 && all_out.batch == 1 && all_in.batch == 1) {
-        out = all_out;
-        in = all_in;
-        lens = NULL;
-    }
-    for (b = 0; b < out.batch; b++) {
-        n = lens ? lens[b] : out.len;
-        for (r = t = 0; r < n; r = end) {
-            x = attn__head_part(&in, b, 0, r, n - r, 0);
-            few = attn__are_few(&x, w, texts > 0 ? starts[t + 1] - starts[t] : lens ? n : each, ctx);
-            end = texts > 0 ? starts[++t] : n;
-            while (t < texts && attn__are_few(&x, w, starts[t + 1] - starts[t], ctx) == few) /* all that are alike */
-                end = starts[++t];
-            rows = attn__head_part(&out, b, 0, r, end - r, 0);
-            x.rows = rows.rows;
-            attn__product(&rows, &x, w, bias, 1.0, add, few, ctx);
-        }
-        for (; r < out.len && !add; r++)
-            attn__fill_part(&out, b, 0, r, 0, out.dim, 0.0);
-    }
-}
-
-/* mean = weights averaged over the heads, which lie beside each other: for each query a product of 1 x H and H x Lk. */
-static void attn__mean_weights(const attn__mha *mha)
-{
-    const attn_tensor *mean = &mha->mean, *weights = &mha->plan.call.opts.weights;
-    attn_mat ones = attn__ones(weights->dtype, 1, weights->heads), all, row;
-    size_t b, i;
-    for (b = 0; b < mean->batch && mean->dim > 0; b++)
-        for (i = 0; i < mean->len; i++) {
-            all = attn_mat_of(attn__tensor_at(weights, b, 0, i, 0), weights->dtype, weights->heads, weights->dim);
-            row = attn__head_part(mean, b, 0, i, 1, 0);
-            attn__product(&row, &ones, &all, NULL, 1 / (double)weights->heads, 0, 0, &mha->ctx);
-        }
-}
-
-static void attn__require_columns(attn__check *c, size_t n, size_t heads, size_t dims, const char *name)
-{
-    if (heads > 0 && (n % heads != 0 || n / heads != dims))
-        attn__blame(c, ATTN_ERR_SHAPE, name, n, " in all heads, where ", heads * dims, " fit");
-}
-
-/* Lists the arguments of a layer; or those of the way back, of which the first is dout. */
-ATTN__NOINLINE void attn__mha_list(attn__check *c, const attn__mha *mha, const attn__given *given, int back)
-{
-    static const attn__argument attn__arguments[] = {
-        {"out", ATTN__OUT, 0, ATTN__SHAPE4(B, 1, Lq, E)}, {"dout", ATTN__LATE, 0, ATTN__SHAPE4(B, 1, Lq, E)},
-        {"q", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lq, Eq)},   {"k", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lk, Ek)},
-        {"v", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lk, Ev)},   {"weights", ATTN__BYTES, 0, {0, 0, 0, 0}}};
-    static const attn__argument attn__members[] = {
-        ATTN__MEMBER(weights, mha_weights, wq, ATTN__MAT, ATTN__SHAPE2(Eq, HD)), /* H D, */
-        ATTN__MEMBER(weights, mha_weights, wk, ATTN__MAT, ATTN__SHAPE2(Ek, KD)), /* Hkv D, */
-        ATTN__MEMBER(weights, mha_weights, wv, ATTN__MAT, ATTN__SHAPE2(Ev, KV)), /* Hkv Dv, */
-        ATTN__MEMBER(weights, mha_weights, wo, ATTN__MAT, ATTN__SHAPE2(HV, E)),  /* H Dv */
-        ATTN__MEMBER(weights, mha_weights, bq, ATTN__FLOATS | ATTN__OPTIONAL, ATTN__SHAPE1(HD)),
-        ATTN__MEMBER(weights, mha_weights, bk, ATTN__FLOATS | ATTN__OPTIONAL, ATTN__SHAPE1(KD)),
-        ATTN__MEMBER(weights, mha_weights, bv, ATTN__FLOATS | ATTN__OPTIONAL, ATTN__SHAPE1(KV)),
-        ATTN__MEMBER(weights, mha_weights, bo, ATTN__FLOATS | ATTN__OPTIONAL, ATTN__SHAPE1(E))};
-    static const attn__argument attn__mean = {"opts.weights", ATTN__OUT | ATTN__ANY_FLOAT, 0,
-                                              ATTN__SHAPE4(B, 1, Lq, Lk)};
-    const attn_mha_weights *w = &mha->w;
-    const void *const each[] = {given->out, given->q, given->k, given->v, given->weights}, *mean = &mha->mean;
-    size_t D = mha->plan.call.q.dim, Dv = mha->plan.call.v.dim;
-    attn__bind(c, ATTN__L_H, w->heads);
-    attn__list(c, attn__arguments + back, 1, NULL, each, 0);
-    attn__list(c, attn__arguments + 2, 4, NULL, each + 1, 0);
-    attn__list(c, attn__members, 8, w, NULL, 0);
-    attn__list_options(c, &mha->plan);
-    if (!attn__tensor_absent(&mha->mean))
-        attn__list(c, &attn__mean, 1, NULL, &mean, 0);
-    attn__check_views(c);
-    attn__require(c, w->heads > 0, ATTN_ERR_SHAPE, "weights.heads");
-    if (w->heads > 0 && w->heads % w->kv_heads != 0)
-        attn__blame(c, ATTN_ERR_SHAPE, "weights.kv_heads", w->kv_heads, " heads, where ", w->heads,
-                    " or a divisor of it fits");
-    attn__require_columns(c, w->wq.cols, w->heads, D, "weights.wq");
-    attn__require_columns(c, w->wk.cols, w->kv_heads, D, "weights.wk");
-    attn__require_columns(c, w->wv.cols, w->kv_heads, Dv, "weights.wv");
-    attn__require_columns(c, w->wo.rows, w->heads, Dv, "weights.wo");
-    attn__require(c, D > 0, ATTN_ERR_SHAPE, "weights.wq");
-    if (mha->plan.call.opts.sequences > 0 && given->q->batch != 1)
-        attn__blame(c, ATTN_ERR_SHAPE, "q", given->q->batch, " items, where ", 1, " has all texts");
-}
-
-static void attn__carve_tensor(attn__arena *arena, attn_tensor *t)
-{
-    size_t rows, row;
-    t->data = NULL;
-    if (attn__mul_size(&rows, t->batch, t->len) && attn__mul_size(&row, t->heads, t->dim) &&
-        attn__mul_size(&row, row, attn__size(t->dtype)))
-        t->data = attn__carve(arena, rows, row);
-    else
-        arena->used = SIZE_MAX;
-}
-
-/* Scratch that a product has use for, of so many rows and b; with less it only takes longer. */
-static size_t attn__product_bytes(const attn__plan *plan, size_t rows, const attn_mat *b)
-{
-    attn_dtype real = plan->call.kern->real;
-    attn_mat a = attn_mat_of(NULL, real, rows, b->rows), out = attn_mat_of(NULL, real, rows, b->cols);
-    attn__gemm g;
-    size_t bytes = 0;
-    int few;
-    if (out.rows == 0 || out.cols == 0 || !attn__mat_fits(&a) || !attn__mat_fits(&out))
-        return 0;
-    for (few = 0; few < 2; few++) {
-        attn__gemm_plan(&g, &out, &a, b, NULL, 1.0, few, &plan->call.ctx);
-        bytes = attn__max(bytes, g.worker_bytes * g.workers);
-    }
-    return bytes;
-}
-
-/* The same of what a layer multiplies: its rows by weights; on the way back also heads by the weights turned, and the
-   rows turned by heads. */
-static size_t attn__projections_bytes(const attn__mha *mha)
-{
-    const attn__plan *plan = &mha->plan;
-    const attn__projection *p = mha->p;
-    size_t bytes = 0, tokens;
-    attn_mat wt, heads;
-    for (; p < mha->p + 4; p++) {
-        bytes = attn__max(bytes, attn__product_bytes(plan, p->heads->batch * p->heads->len, p->w));
-        if (!p->d.heads)
-            continue;
-        tokens = p->d.heads->batch * p->d.heads->len; /* 0 if absent */
-        wt = attn_mat_t(*p->w);
-        heads = attn_mat_of(NULL, plan->call.kern->real, tokens, p->d.heads->heads * p->d.heads->dim);
-        bytes = attn__max(bytes, attn__product_bytes(plan, tokens, &wt));
-        bytes = attn__max(bytes, attn__product_bytes(plan, p->x->dim, &heads));
-    }
-    return bytes;
-}
-
-/* Carves what products and engine, which takes so many bytes, use one after another, as the last of the scratch.
-   Returns the bytes of it all; SIZE_MAX on overflow. */
-static size_t attn__carve_rest(attn__mha *mha, attn__arena *arena, size_t bytes)
-{
-    if (arena->used == SIZE_MAX)
-        return SIZE_MAX;
-    mha->ctx = mha->plan.call.ctx;
-    bytes = attn__max(bytes, attn__projections_bytes(mha));
-    bytes = attn__max(bytes, attn__ctx_workers(&mha->ctx, SIZE_MAX) * ATTN__STACK); /* no product needs the stack */
-    mha->ctx.scratch = mha->plan.scratch = (char *)attn__carve(arena, bytes, 1);
-    mha->ctx.scratch_size = bytes;
-    attn__carve(arena, 1, ATTN__ALIGN); /* to align what the caller gives */
-    return arena->used;
-}
-
-/* Carves the scratch of a layer. Returns its bytes; SIZE_MAX on overflow. */
-static size_t attn__carve_mha(attn__plan *plan, char *base)
-{
-    attn__mha *mha = (attn__mha *)plan;
-    attn__arena arena = {base, 0};
-    int i;
-    for (i = 0; i < 4; i++)
-        attn__carve_tensor(&arena, mha->p[i].heads);
-    if (!attn__tensor_absent(&mha->mean))
-        attn__carve_tensor(&arena, &plan->call.opts.weights);
-    return attn__carve_rest(mha, &arena, plan->bytes);
-}
-
-/* The valid rows of each item of a projection. No starts, and too many, are refused later. */
-static const size_t *attn__rows_of(const attn_opts *o, const size_t *lens, const size_t *starts)
-{
-    if (o->sequences == 0)
-        return lens;
-    return starts && o->sequences <= (size_t)PTRDIFF_MAX / sizeof *starts ? starts + o->sequences : NULL;
-}
-
-static void attn__set_projections(attn__mha *mha, const attn__given *given)
-{
-    attn__call *call = &mha->plan.call;
-    const attn_mha_weights *w = &mha->w;
-    const size_t *q_lens = attn__rows_of(&call->opts, call->opts.q_lens, call->opts.q_starts);
-    const size_t *kv_lens = attn__rows_of(&call->opts, call->opts.kv_lens, call->opts.kv_starts);
-    const attn__projection p[] = {{given->q, &call->q, &w->wq, w->bq, q_lens, {NULL, NULL, NULL, NULL}},
-                                  {given->k, &call->k, &w->wk, w->bk, kv_lens, {NULL, NULL, NULL, NULL}},
-                                  {given->v, &call->v, &w->wv, w->bv, kv_lens, {NULL, NULL, NULL, NULL}},
-                                  {given->out, &call->out, &w->wo, w->bo, q_lens, {NULL, NULL, NULL, NULL}}};
-    ATTN__MEMCPY(mha->p, p, sizeof p);
-}
-
-/* Begins the plan of a layer, or of the way back through it: its weights, the heads between projections and engine, and
-   the projections, without what these have on the way back. */
-static void attn__mha_begin(attn__mha *mha, const attn__given *given)
-{
-    attn_mha_weights *w = &mha->w;
-    const attn_tensor *q = given->q, *k = given->k;
-    attn_dtype real = attn__real(q->dtype);
-    attn_tensor heads[4]; /* out, q, k, v */
-    size_t D, Dv;
-    attn__copy_struct(w, given->weights, sizeof *w);
-    attn__copy_struct(&mha->mean, NULL, sizeof mha->mean);
-    w->kv_heads = w->kv_heads ? w->kv_heads : w->heads;
-    D = w->heads ? w->wq.cols / w->heads : 0;
-    Dv = w->kv_heads ? w->wv.cols / w->kv_heads : 0;
-    heads[0] = attn__packed(real, q->batch, q->len, w->heads, Dv);
-    heads[1] = attn__packed(real, q->batch, q->len, w->heads, D);
-    heads[2] = attn__packed(real, q->batch, k->len, w->kv_heads, D);
-    heads[3] = attn__packed(real, q->batch, k->len, w->kv_heads, Dv);
-    attn__plan_begin(&mha->plan, &heads[0], &heads[1], &heads[2], &heads[3], given->opts, given->ctx);
-    attn__set_projections(mha, given);
-}
-
-static void attn__mha_plan(attn__plan *plan, attn__check *c, const attn__given *given)
-{
-    attn__mha *mha = (attn__mha *)plan;
-    attn_tensor *weights = &plan->call.opts.weights;
-    const attn_tensor *q = given->q;
-    attn__mha_begin(mha, given);
-    attn__check_begin(c, given->ctx);
-    if (mha->w.heads > 1 && attn__is_shape(weights, q->batch, 1, q->len, given->k->len)) {
-        mha->mean = *weights;
-        attn__copy_struct(weights, NULL, sizeof *weights);
-    }
-    attn__mha_list(c, mha, given, 0);
-    if (!attn__tensor_absent(&mha->mean))
-        *weights = attn__packed(attn__real(q->dtype), q->batch, q->len, mha->w.heads, given->k->len);
-    attn__plan_resolve(plan, c, 0);
-}
-
-static void attn__mha_attend(attn__mha *mha) /* as far as the heads' out */
-{
-    const attn__projection *p = mha->p;
-    for (; p < mha->p + 3; p++)
-        attn__project(mha, p->heads, p->x, p->w, p->bias, p->lens, 0);
-    attn__plan_execute(&mha->plan);
-}
-
-static void attn__mha_run(attn__plan *plan)
-{
-    attn__mha *mha = (attn__mha *)plan;
-    const attn__projection *last = &mha->p[3];
-    attn__mha_attend(mha);
-    attn__mean_weights(mha);
-    attn__project(mha, last->x, last->heads, last->w, last->bias, last->lens, 0);
-}
-
-/* Plans a job and, if it is to run, once more in memory of its own, which becomes *ready, else NULL: see attn__job.
-   What is to be released in the end becomes *own. */
-ATTN__NOINLINE attn_status attn__job_ready(attn__plan **ready, void **own, const attn__job *job,
-                                           const attn__given *given)
-{
-    const size_t self = attn__whole(job->size, ATTN__ALIGN);
-    size_t bytes = 0;
-    char stack[ATTN__JOB_STACK];
-    attn__plan *plan = (attn__plan *)(void *)attn__align(stack);
-    attn__text t;
-    attn__check c;
-    job->plan(plan, &c, given);
-    if (attn__is_sound(&c) && plan->call.kern)
-        bytes = job->carve(plan, NULL);
-    attn__require(&c, bytes != SIZE_MAX, ATTN_ERR_OVERFLOW, job->overflows);
-    *ready = (attn__plan *)(void *)attn__borrow(&c, given->ctx, self + bytes, own);
-    if (*ready) {
-        job->plan(*ready, &c, given);
-        job->carve(*ready, (char *)*ready + self);
-    } else if (attn__is_dry(&c) && attn__tell(&t, &c, plan->call.kern, self + bytes)) {
-        job->say(&t, plan);
-    }
-    return attn__check_end(&c);
-}
-
-/* Plans a job and runs it, unless there is a fault, or it is a dry run. */
-static attn_status attn__do_job(const attn__job *job, const attn__given *given)
-{
-    attn__plan *ready;
-    void *own;
-    attn_status status = attn__job_ready(&ready, &own, job, given);
-    if (ready)
-        job->run(ready);
-    attn__release(own);
-    return status;
-}
-
-ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                              const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
-{
-    static const attn__job attn__layer = {sizeof(attn__mha), attn__mha_plan, attn__carve_mha, "q",
-                                          attn__say_plan,    attn__mha_run};
-    const attn__given given = {&out, &q, &k, &v, opts, ctx, weights, NULL, NULL, NULL};
-    return attn__do_job(&attn__layer, &given);
-}
-
-/* ==== 8. backward ================================================================================================
-
-   How a loss changes with q, k and v, given how it changes with out (dout). P is computed once more from the scores and
-   the log-sum-exp that the forward call left, tile by tile:
-
-       S  = scale K Q^T, softcap, bias, ...      as in section 6, by its functions
-       P  = exp(S - lse)                         0 where a key is hidden
-       dP = V dO^T                               with dropout, that and P times z = 0 or 1 / (1 - p), but not in dS
-       dS = P (dP - delta)                       delta = dout . out - dlse, of each row
-       dv = dv + P dO      dk = dk + scale dS Q      dq = dq + scale dS^T K
-                                                      Dao 2022, arXiv 2205.14135; Dao 2023, arXiv 2307.08691
-
-   Options turn dS, which belongs to the scores that softmax saw, into what belongs to those before them, in reverse
-   order: score_mod_grad; then it is the gradient of biases; the slope of softcap; scale.
-
-   Calls:
-
-       attn_sdpa_backward
-         attn__job_ready                plans the call, finds its memory, and plans it once more there:
-           attn__backward_plan            checks and resolves the arguments
-           attn__backward_schedule        cuts the work, measures scratch
-         attn__backward_execute         runs one phase after another, each with all workers:
-           attn__clear_head               outputs that are sums begin with 0
-           attn__backward_unit            a key/value head of a batch item: all its cells
-           attn__backward_cell            query blocks against a chunk of keys, of which K, V, dk and dv stay in cache
-             attn__sees_chunk               which of its keys a query block may see
-             attn__meet_chunk               once it sees some: K, V, dk, dv of the chunk; Q, dO, delta, dq of the block
-             attn__backward_tile            one tile of keys: the lines above
-           attn__finish_head              sums are rounded to 16 bits, or added up over heads, rows, items
-           attn__sum_sink                 the gradient of a sink
-           attn__sum_place                the gradient of a bias that heads or items share, by cells too
-
-   Order of sums. A cell may be computed once the one above it (the query blocks before, the same chunk) and the one to
-   its left (the chunk before) are there; nothing else about the order matters to the bits. Where there are at least as
-   many units as workers, each worker has units of its own. The units that are left over, or all, are cut into cells, of
-   which workers take any that is ready. Sums by distance obey the same rule: of two tiles that share a distance one
-   always comes before the other, and cells that are computed at one time share none. */
-
-#ifndef ATTN_NO_TRAINING
-
-struct attn__backward_worker;
-
-/* A gradient, mostly summed tile by tile. */
-typedef struct attn__sum {
-    attn_tensor at; /* where: in the caller's tensor, or in scratch; absent: not wanted */
-    const attn_tensor
-        *out; /* NULL, or what those in scratch are rounded to, or added up to where its dimensions are 1 */
-    size_t cleared, finished; /* heads: of at that begin with 0, of out */
-} attn__sum;
-
-enum attn__sum_of { ATTN__DQ, ATTN__DK, ATTN__DV, ATTN__DBIAS, ATTN__DDISTANCES, ATTN__DSLOPES, ATTN__SUMS };
-
-typedef struct attn__backward {
-    attn__plan *plan; /* the tensors and options, and what section 6 needs to know about tiles */
-    attn_grads grads;
-    attn_tensor dout, lse;
-    attn__sum sums[ATTN__SUMS];
-    attn_tensor distances, slopes; /* the outputs of two of them */
-    size_t places;      /* of tiles in a bias that heads or items share, but no rows or keys; else 0 */
-    int summing_places; /* the phase in hand is that of these: see attn__sum_place */
-    int modified;                          /* dS goes through score_mod_grad, or is needed before scale */
-    size_t group, block_rows;              /* query heads of a key/value head; rows of a query block, whole vectors */
-    size_t chunk_keys, chunks;             /* keys of a chunk, whole tiles; chunks of a head */
-    size_t head_blocks, unit_blocks;       /* query blocks of a query head; of all of a group */
-    size_t items, units, whole_units;      /* batch items of a unit; units; those that one worker does alone */
-    size_t cell_blocks, cell_rows;         /* the others: query blocks of a cell; rows of cells, one below the other */
-    size_t rows, *cells;                   /* rows of cells, of all such units; of each row: twice those done, 1 more */
-                                           /* if one is being computed */
-    char *ones;                            /* factors for gemm: what was there stays */
-    size_t workers, worker_bytes, bytes;
-    void (*phase)(struct attn__backward_worker *worker, size_t index); /* the one in hand: what an item of it is; */
-    size_t item, idle; /* of cells, the batch item, and workers that found no cell ready */
-} attn__backward;
-
-typedef struct attn__backward_worker {
-    attn__backward *run;
-    const attn__call *call;    /* that of the run, */
-    const attn__kernels *kern; /* and its kernels */
-    attn__shared shared;
-    attn__block block;            /* block.queries: Q, D x lanes */
-    char *dout;                   /* dO of the block, Dv x lanes */
-    char *q_rows, *dout_rows;     /* the same as panels of gemm, a row for each query */
-    char *lse, *delta;            /* of each row; lse as softmax has the maximum, without call.softmax_scale */
-    char *dscores;                /* dP of a tile, then dS; a tile's width of other sums in passing */
-    char *kept;                   /* a tile of sums: of a place of the bias */
-    char *clean;                  /* K of a tile without what is not finite */
-    char *dq, *dk, *dv;           /* sums: dq of the block, D x lanes; dk and dv of the chunk, in register tiles */
-    attn__range keys;             /* of the chunk, those that are valid; */
-    int loaded;                   /* their K and V are in cache */
-    int k_nonfinite, q_nonfinite, dout_nonfinite; /* among them are NaNs or infinities: */
-} attn__backward_worker;
-
-/* -- a chunk: its rows of K and V, its sums -- */
-
-/* The chunk's rows of k or v, or of their gradients, as they lie. */
-static attn_mat attn__chunk_rows(const attn__backward_worker *worker, const attn_tensor *t)
-{
-    const attn__range *keys = &worker->keys;
-    const attn__place *at = &worker->block.at;
-    size_t item, row,
-        n = attn__find_rows(&worker->run->plan->source, at->b, keys->from, keys->to - keys->from, &item, &row);
-    return attn__head_part(t, item, at->kv_head, row, n, 0);
-}
-
-static void attn__fetch_rows(const attn__backward_worker *worker, attn__tile_cache *cache, const attn_tensor *t)
-{
-    const attn_mat rows = attn__chunk_rows(worker, t);
-    if (t->dim > 0) /* else there may be no data */
-        worker->kern->load(cache->rows, t->dim, rows.data, rows.dtype, rows.row_stride, rows.col_stride, rows.rows,
-                           rows.cols);
-    cache->head = worker->block.at.kv_head;
-    cache->held = worker->keys;
-}
-
-/* Sums of the chunk's keys come from the gradient t to register tiles as gemm has them, or go back. NULL: not wanted.
-   */
-static void attn__move_sums(const attn__backward_worker *worker, char *tiles, const attn_tensor *t, int store)
-{
-    const attn__kernels *kern = worker->kern;
-    const attn_mat m = attn__chunk_rows(worker, t);
-    size_t padded = attn__whole(m.cols, kern->lanes), r, c, high, wide, ld;
-    for (r = 0; tiles && r < m.rows; r += kern->rows)
-        for (c = 0; c < m.cols; c += kern->cols) {
-            char *tile = tiles + (r * padded + c * kern->rows) * kern->size;
-            void *at = attn__mat_at(&m, r, c);
-            ld = attn__min(kern->cols, padded - c);
-            high = attn__min(kern->rows, m.rows - r);
-            wide = attn__min(kern->cols, m.cols - c);
-            if (store)
-                kern->store(at, m.dtype, m.row_stride, m.col_stride, tile, ld, high, wide, 1.0);
-            else
-                kern->load(tile, ld, at, m.dtype, m.row_stride, m.col_stride, high, wide);
-        }
-}
-
-/* -- a query block: its rows of Q and dO, lse, delta -- */
-
-/* The block's rows of t as panels of gemm, `t->dim` wide. Those numbers that are not finite become 0, so that they do
-   not meet the weight 0 of a hidden key; returns if there are such. */
-static int attn__pack_rows(const attn__block *block, char *panels, const attn_tensor *t)
-{
-    const attn__kernels *kern = block->plan->call.kern;
-    size_t n = block->at.count * attn__whole(t->dim, kern->lanes), h, i;
-    attn_mat rows;
-    attn__query_of(block, 0, &h, &i);
-    rows = attn__head_part(t, block->at.item, h, block->at.start + i, block->at.count, 0);
-    attn__gemm_pack(kern, panels, &rows, 0, rows.rows, 0, rows.cols);
-    return attn__clear_nonfinite(kern, panels, n, kern->real);
-}
-
-/* dO of the block; delta = dout . out - dlse, and lse, of each row; 0 past the last. A row whose lse is -infinity sees
-   no key: any finite lse will do. */
-static void attn__find_delta(attn__backward_worker *worker)
-{
-    const attn__backward *w = worker->run;
-    const attn__plan *plan = w->plan;
-    const attn__block *block = &worker->block;
-    const attn__kernels *kern = worker->kern;
-    size_t lanes = block->tile.lanes, Dv = worker->call->v.dim, row, d, n, h, i;
-    double lse, delta;
-    ATTN__MEMSET(worker->delta, 0, lanes * kern->size);
-    ATTN__MEMSET(worker->lse, 0, lanes * kern->size);
-    for (d = 0; d < Dv; d += n) { /* so many dims at a time, however many keys there are: dscores has room for them */
-        char *dout = attn__real_at(plan, worker->dout, d * lanes);
-        n = attn__min(Dv - d, ATTN__TILE_KEYS);
-        attn__gather(block, dout, block->tile.layout, &w->dout, d, n);
-        attn__gather(block, worker->dscores, block->tile.layout, &worker->call->out, d, n);
-        kern->block.add_dot(worker->delta, worker->dscores, dout, n, lanes);
-    }
-    for (row = 0; row < block->at.count; row++) {
-        attn__query_of(block, row, &h, &i);
-        lse = attn__get_element(attn__query_at(block, &w->lse, h, i, 0), w->lse.dtype);
-        if (attn__bits(lse) == attn__bits(attn__minus_infinity()))
-            lse = 0;
-        attn__set_real(plan, worker->lse, row, attn__divide(lse, worker->call->softmax_scale));
-        delta = attn__get_real(plan, worker->delta, row);
-        if (w->grads.dlse.data)
-            delta -= attn__get_element(attn__query_at(block, &w->grads.dlse, h, i, 0), w->grads.dlse.dtype);
-        attn__set_real(plan, worker->delta, row, delta);
-    }
-}
-
-/* Makes the block query block number `index` of a key/value head, counted through its group, and ready for
-   attn__prepare_tile; returns if it has rows: of one query head, from a multiple of block_rows on, with lists too, for
-   sums depend on that. */
-static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_head, size_t index)
-{
-    const attn__backward *w = worker->run;
-    attn__block *block = &worker->block;
-    attn__place *at = &block->at;
-    size_t head = attn__quotient(index, w->head_blocks), first = (index - head * w->head_blocks) * w->block_rows;
-    attn__begin_item(at, w->plan, b);
-    at->queries = attn__valid_queries(w->plan, b);
-    at->kv_head = kv_head;
-    at->heads = 1;
-    at->head = kv_head * w->group;
-    at->row = head * at->queries + first;
-    at->count = first < at->queries ? attn__min(w->block_rows, at->queries - first) : 0;
-    block->tile.queries = at->count;
-    block->tile.lanes = attn__whole(at->count, worker->kern->lanes);
-    block->tile.layout = attn__layout_of(block, 0);
-    block->split_keys = worker->keys;
-    if (w->plan->schedule.mask_tiles > 0)
-        ATTN__MEMSET(block->mask_cache, 0, 2 * w->plan->schedule.mask_tiles);
-    return at->count > 0;
-}
-
-/* Does the block see keys of the chunk? The later a row, the later the keys that it sees: mostly the first and the last
-   row tell already that it does not. */
-static int attn__sees_chunk(attn__backward_worker *worker)
-{
-    attn__block *block = &worker->block;
-    attn__row row;
-    size_t h, i;
-    attn__query_of(block, 0, &h, &i);
-    attn__visible(&row, block->plan, block->at.b, i);
-    if (row.seen.from >= worker->keys.to)
-        return 0;
-    attn__visible(&row, block->plan, block->at.b, i + block->at.count - 1);
-    if (row.seen.to <= worker->keys.from)
-        return 0;
-    attn__find_visible(block);
-    return attn__max(block->visible_to_any.from, worker->keys.from) <
-           attn__min(block->visible_to_any.to, worker->keys.to);
-}
-
-/* -- a tile -- */
-
-/* dS with respect to what score_mod left becomes that with respect to what it was given. */
-ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker)
-{
-    const attn__block *block = &worker->block;
-    const attn__tile *tile = &block->tile;
-    size_t row, h, i, j, size = worker->kern->size, k0 = tile->first_key;
-    char *before = worker->shared.row, *grads = before + tile->keys * size;
-    attn__range part;
-    for (row = 0; row < block->at.count; row++) {
-        part = attn__visible_part(&block->rows[row], k0, tile->keys);
-        if (part.from == part.to)
-            continue;
-        attn__query_of(block, row, &h, &i);
-        for (j = part.from; j < part.to; j++) {
-            size_t at = (j * tile->lanes + row) * size, to = (j - part.from) * size;
-            ATTN__MEMCPY(before + to, worker->shared.before + at, size);
-            ATTN__MEMCPY(grads + to, worker->dscores + at, size);
-        }
-        worker->run->grads.score_mod_grad(worker->call->opts.score_mod_user, grads, before, part.to - part.from,
-                                          block->at.b, h, i, k0 + part.from);
-        for (j = part.from; j < part.to; j++)
-            if (!(worker->shared.hidden[j] >> row & 1))
-                ATTN__MEMCPY(worker->dscores + (j * tile->lanes + row) * size, grads + (j - part.from) * size, size);
-    }
-}
-
-/* P and dS of the tile that attn__prepare_tile has made ready, as far as biases need it. P is left in tile->scores. */
-static void attn__tile_gradients(attn__backward_worker *worker)
-{
-    const attn__call *call = worker->call;
-    attn__block *block = &worker->block;
-    attn__tile *tile = &block->tile;
-    attn__rows v;
-    ATTN__ON_TILE();
-    attn__score_tile(block, ATTN_STAGE_FINAL, 0);
-    if (call->opts.score_mod || worker->k_nonfinite || worker->q_nonfinite || worker->dout_nonfinite)
-        attn__find_hidden(block, worker->shared.hidden);
-    attn__tile_rows(block, &v, &call->v, 1);
-    if (call->v.dim > 0)
-        call->kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, call->v.dim, 0,
-                         NULL, NULL);
-    else /* there is no data */
-        ATTN__MEMSET(worker->dscores, 0, tile->keys * tile->lanes * call->kern->size);
-    attn__drop(block, worker->dscores);
-    call->kern->block.backward(tile, worker->dscores, worker->lse, worker->delta, call->softmax_scale,
-                               worker->run->modified ? 1.0 : call->opts.scale);
-    attn__drop(block, tile->scores);
-    if (call->opts.score_mod)
-        attn__modify_gradients(worker);
-}
-
-/* Where dS of so many queries and keys of a head belongs in the gradient of the bias: keys x queries. */
-static attn_mat attn__bias_place(const attn__backward *w, size_t b, size_t h, size_t i, size_t queries, size_t j,
-                                 size_t keys)
-{
-    attn_mat place = attn__head_part(&w->grads.bias, b, h, i, queries, j);
-    place.cols = keys;
-    return attn_mat_t(place);
-}
-
-/* place = x, or += x if it adds; a tile of reals is added in worker->kept, which is faster than attn__add_to. */
-static void attn__put_sums(attn__backward_worker *worker, const attn_mat *place, const char *x, size_t ld, int adds)
-{
-    const attn__kernels *kern = worker->kern;
-    if (adds && place->dtype != kern->real) {
-        attn__add_to(kern, place, x, ld, 1.0);
-        return;
-    }
-    if (adds) {
-        kern->load(worker->kept, ld, place->data, place->dtype, place->row_stride, place->col_stride, place->rows,
-                   place->cols);
-        kern->add(worker->kept, (ptrdiff_t)ld, x, ld, place->rows, place->cols, 1.0);
-    }
-    kern->store(place->data, place->dtype, place->row_stride, place->col_stride, adds ? worker->kept : x, ld,
-                place->rows, place->cols, 1.0);
-}
-
-/* dS is the gradient of biases. Of that of the bias, a sum over keys, and whatever else, is kept of each row; over
-   rows, but not keys, of each key; over heads or items alone, it is a phase of its own. */
-static void attn__add_biases(attn__backward_worker *worker)
-{
-    const attn__backward *w = worker->run;
-    const attn__call *call = worker->call;
-    const attn__kernels *kern = worker->kern;
-    attn__block *block = &worker->block;
-    attn__tile *tile = &block->tile;
-    const attn_tensor *bias = &w->sums[ATTN__DBIAS].at, *slopes = &w->sums[ATTN__DSLOPES].at;
-    const attn_tensor *distances = &w->sums[ATTN__DDISTANCES].at;
-    void *rows = NULL, *alibi = NULL;
-    size_t b = block->at.b, k0 = tile->first_key, h, i;
-    attn__query_of(block, 0, &h, &i);
-    if (w->summing_places) {
-        kern->add(attn__real_at(w->plan, worker->kept, (k0 - worker->keys.from) * w->block_rows),
-                  (ptrdiff_t)w->block_rows, worker->dscores, tile->lanes, tile->keys, block->at.count, 1.0);
-    } else if (bias->data && bias->dim != call->k.len) {
-        rows = attn__tensor_at(bias, b, h, i, 0);
-    } else if (bias->data && bias->len != call->q.len) {
-        kern->block.sum_rows(tile, attn__tensor_at(bias, b, h, 0, k0), worker->dscores);
-    } else if (bias->data) {
-        const attn_mat place = attn__bias_place(w, b, h, i, block->at.count, k0, tile->keys);
-        attn__put_sums(worker, &place, worker->dscores, tile->lanes, w->grads.accumulate);
-    }
-    if (slopes->data) {
-        alibi = attn__query_at(block, slopes, h, i, 0);
-        attn__set_alibi(block, tile);
-    }
-    if (rows || alibi)
-        kern->block.sum_keys(tile, rows, alibi, worker->dscores);
-    if (distances->data) /* that of the last row and the first key, which is the lowest */
-        kern->block.sum_distances(tile, attn__tensor_at(distances, b, h, 0, k0 + call->q.len - (i + block->at.count)),
-                                  worker->dscores);
-}
-
-/* The numbers of K, Q and dO that are not finite are left out of products, as 0, and added afterwards for the pairs of
-   query and key that see each other. Here for rows t (Q or dO) of the block, and sums of keys in register tiles, from
-   the tile's first on. */
-ATTN__NOINLINE void attn__add_nonfinite_rows(attn__backward_worker *worker, const attn_tensor *t, char *sums,
-                                             const void *weights)
-{
-    const attn__plan *plan = worker->run->plan;
-    const attn__kernels *kern = worker->kern;
-    const attn__block *block = &worker->block;
-    const attn__tile *tile = &block->tile;
-    size_t padded = attn__whole(t->dim, kern->lanes), row, d, j, h, i, c, at;
-    double x;
-    for (row = 0; row < block->at.count; row++)
-        for (d = 0; d < t->dim; d++) {
-            attn__query_of(block, row, &h, &i);
-            x = attn__get_element(attn__query_at(block, t, h, i, d), t->dtype);
-            c = d - d % kern->cols;
-            for (j = 0; j < tile->keys && !attn__is_finite(x); j++) {
-                at = (j - j % kern->rows) * padded + c * kern->rows;
-                at += j % kern->rows * attn__min(kern->cols, padded - c) + (d - c);
-                if (!(worker->shared.hidden[j] >> row & 1))
-                    attn__add_product(plan, attn__real_at(plan, sums, at),
-                                      attn__real_at(plan, weights, j * tile->lanes + row), x);
-            }
-        }
-}
-
-/* dq += dS^T K, over the keys of the tile. */
-static void attn__add_queries(attn__backward_worker *worker)
-{
-    const attn__kernels *kern = worker->kern;
-    const attn_tensor *k = &worker->call->k;
-    const attn__tile *tile = &worker->block.tile;
-    size_t D = k->dim, n = tile->keys * D;
-    attn__rows rows;
-    attn__tile_rows(&worker->block, &rows, k, 1);
-    if (worker->k_nonfinite) {
-        ATTN__MEMCPY(worker->clean, rows.data, n * kern->size);
-        attn__clear_nonfinite(kern, worker->clean, n, kern->real);
-        rows.data = worker->clean;
-    }
-    kern->gemm(worker->dq, rows.data, 1, (ptrdiff_t)D, D, worker->dscores, tile->lanes, tile->keys, 0,
-               worker->run->ones, NULL);
-    if (worker->k_nonfinite)
-        attn__add_nonfinite(&worker->block, k, NULL, worker->dq, tile->layout, worker->dscores, worker->shared.hidden);
-}
-
-/* sums += weights rows, over the queries of the block: dk with dS and Q, dv with P and dO. */
-static void attn__add_keys(attn__backward_worker *worker, char *sums, const void *weights, const char *rows,
-                           const attn_tensor *t, int nonfinite)
-{
-    const attn__tile *tile = &worker->block.tile;
-    size_t padded = attn__whole(t->dim, worker->kern->lanes);
-    sums += (tile->first_key - worker->keys.from) * padded * worker->kern->size;
-    worker->kern->gemm(sums, weights, (ptrdiff_t)tile->lanes, 1, tile->keys, rows, padded, tile->queries, 0,
-                       worker->run->ones, NULL);
-    if (nonfinite)
-        attn__add_nonfinite_rows(worker, t, sums, weights);
-}
-
-/* The tile that attn__prepare_tile has made ready, whole register tiles of the chunk's sums. */
-static void attn__backward_tile(attn__backward_worker *worker)
-{
-    const attn__backward *w = worker->run;
-    const attn__kernels *kern = worker->kern;
-    const attn__tile *tile = &worker->block.tile;
-    const attn_opts *o = &worker->call->opts;
-    attn__tile_gradients(worker);
-    if (worker->dv && w->dout.dim > 0)
-        attn__add_keys(worker, worker->dv, tile->scores, worker->dout_rows, &w->dout, worker->dout_nonfinite);
-    attn__add_biases(worker);
-    if (!worker->dq && !worker->dk)
-        return;
-    if (o->softcap > 0)
-        kern->block.softcap_backward(tile, worker->dscores, worker->shared.capped, o->softcap, o->scale);
-    else if (w->modified)
-        kern->store(worker->dscores, kern->real, 0, 1, worker->dscores, 0, 1, tile->keys * tile->lanes,
-                    attn__to_real(w->plan, o->scale));
-    if (worker->dq)
-        attn__add_queries(worker);
-    if (worker->dk)
-        attn__add_keys(worker, worker->dk, worker->dscores, worker->q_rows, &worker->call->q, worker->q_nonfinite);
-}
-
-/* -- a cell -- */
-
-/* The keys of the tile at `tile` that the block may see, in whole register tiles; returns if there are any. */
-static int attn__tile_part(attn__backward_worker *worker, size_t tile, attn__range *part)
-{
-    const attn__range *seen = &worker->block.visible_to_any;
-    int all;
-    size_t rows = worker->kern->rows, end = attn__min(tile + worker->run->plan->schedule.tile_keys, worker->keys.to);
-    part->from = attn__max(seen->from, tile);
-    part->to = attn__min(seen->to, end);
-    if (part->from < part->to)
-        *part = attn__listed_range(&worker->block, part->from, part->to, &all);
-    if (part->from >= part->to)
-        return 0;
-    part->from -= (part->from - tile) % rows;
-    part->to = attn__min(tile + attn__whole(part->to - tile, rows), end);
-    return 1;
-}
-
-/* The block sees something of the chunk: now all is read. */
-static void attn__meet_chunk(attn__backward_worker *worker)
-{
-    const attn__backward *w = worker->run;
-    const attn__call *call = worker->call;
-    attn__block *block = &worker->block;
-    if (!worker->loaded) {
-        attn__fetch_rows(worker, &worker->shared.k, &call->k);
-        attn__fetch_rows(worker, &worker->shared.v, &call->v);
-        worker->k_nonfinite = call->kern->nonfinite(worker->shared.k.rows, (ptrdiff_t)call->k.dim,
-                                                    worker->keys.to - worker->keys.from, call->k.dim);
-        attn__move_sums(worker, worker->dk, &w->sums[ATTN__DK].at, 0);
-        attn__move_sums(worker, worker->dv, &w->sums[ATTN__DV].at, 0);
-        worker->loaded = 1;
-    }
-    if (attn__drops(&call->opts))
-        attn__set_drop_rows(block);
-    attn__gather(block, block->queries, block->tile.layout, &call->q, 0, call->q.dim);
-    attn__find_delta(worker);
-    worker->q_nonfinite = worker->dk && attn__pack_rows(block, worker->q_rows, &call->q);
-    worker->dout_nonfinite = worker->dv && attn__pack_rows(block, worker->dout_rows, &w->dout);
-    if (worker->dq)
-        attn__gather(block, worker->dq, block->tile.layout, &w->sums[ATTN__DQ].at, 0, call->q.dim);
-}
-
-/* Query blocks first .. end - 1 of a key/value head against a chunk of its keys. */
-static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t kv_head, size_t first, size_t end,
-                                size_t chunk)
-{
-    const attn__backward *w = worker->run;
-    attn__block *block = &worker->block;
-    attn__range part;
-    size_t index, tile;
-    int gathered;
-    worker->keys.from = chunk * w->chunk_keys;
-    worker->keys.to = attn__min(worker->keys.from + w->chunk_keys, attn__valid_keys(w->plan, b));
-    worker->loaded = 0;
-    for (index = first; index < end && worker->keys.from < worker->keys.to; index++) {
-        if (!attn__place_rows(worker, b, kv_head, index)) {
-            index += w->head_blocks - 1 - index % w->head_blocks; /* nor have the others of this head any rows */
-            continue;
-        }
-        if (!attn__sees_chunk(worker))
-            continue;
-        for (gathered = 0, tile = worker->keys.from; tile < worker->keys.to; tile += w->plan->schedule.tile_keys) {
-            if (!attn__tile_part(worker, tile, &part) || !attn__prepare_tile(block, part.from, part.to))
-                continue;
-            if (!gathered)
-                attn__meet_chunk(worker);
-            gathered = 1;
-            attn__backward_tile(worker);
-        }
-        if (gathered && worker->dq)
-            attn__scatter(block, &w->sums[ATTN__DQ].at, 0, worker->dq, block->tile.layout, worker->call->q.dim, 1.0);
-    }
-    if (worker->loaded) {
-        attn__move_sums(worker, worker->dk, &w->sums[ATTN__DK].at, 1);
-        attn__move_sums(worker, worker->dv, &w->sums[ATTN__DV].at, 1);
-    }
-}
-
-/* -- phases: what one item of each is -- */
-
-/* Query blocks from `first` on, so many of a unit if it has them, against a chunk of keys. */
-static void attn__unit_cell(attn__backward_worker *worker, size_t unit, size_t item, size_t first, size_t count,
-                            size_t chunk)
-{
-    const attn__backward *w = worker->run;
-    size_t b = w->items > 1 ? item : attn__quotient(unit, worker->call->k.heads);
-    size_t kv_head = w->items > 1 ? unit : unit - b * worker->call->k.heads;
-    attn__backward_cell(worker, b, kv_head, first, attn__min(first + count, w->unit_blocks), chunk);
-}
-
-/* All cells of a unit: of the items whose gradients are summed, one after another. */
-static void attn__backward_unit(attn__backward_worker *worker, size_t unit)
-{
-    const attn__backward *w = worker->run;
-    size_t item, chunk;
-    for (item = 0; item < w->items; item++)
-        for (chunk = 0; chunk < w->chunks; chunk++)
-            attn__unit_cell(worker, unit, item, 0, w->unit_blocks, chunk);
-}
-
-#ifdef ATTN__ATOMIC_TAKE
-/* Takes the next cell of this row, number *chunk, if it is ready. */
-static int attn__take_cell(attn__backward *w, size_t row, size_t *chunk)
-{
-    size_t state = ATTN__ATOMIC_LOAD(&w->cells[row]);
-    *chunk = state / 2;
-    return state % 2 == 0 && *chunk < w->chunks &&
-           (row % w->cell_rows == 0 || ATTN__ATOMIC_LOAD(&w->cells[row - 1]) / 2 > *chunk) &&
-           ATTN__ATOMIC_TAKE(&w->cells[row], state);
-}
-
-/* Cells, each of the first row that has one ready, until there is none, or another worker found none: what has become
-   ready since is for that one, too. */
-static void attn__backward_cells(attn__backward_worker *worker, size_t index)
-{
-    attn__backward *w = worker->run;
-    size_t row, chunk = 0;
-    (void)index;
-    do {
-        for (row = 0; row < w->rows && !attn__take_cell(w, row, &chunk); row++)
-            continue;
-        if (row == w->rows) {
-            ATTN__ATOMIC_ADD1(&w->idle);
-            return;
-        }
-        attn__unit_cell(worker, w->whole_units + row / w->cell_rows, w->item, row % w->cell_rows * w->cell_blocks,
-                        w->cell_blocks, chunk);
-        ATTN__ATOMIC_ADD1(&w->cells[row]);
-    } while (ATTN__ATOMIC_LOAD(&w->idle) == 0);
-}
-#endif
-
-/* Items to sum over: none where there are no rows, else a huge batch of nothing would take its time. */
-static size_t attn__summed_items(const attn__backward *w)
-{
-    const attn_tensor *q = &w->plan->call.q;
-    return q->heads > 0 && q->len > 0 ? q->batch : 0;
-}
-
-/* One place of a bias that heads or items share: a query block against a tile, of each of them in turn. Every score is
-   computed once more for that, as sums of all places would take too much memory. */
-static void attn__sum_place(attn__backward_worker *worker, size_t index)
-{
-    const attn__backward *w = worker->run;
-    const attn__call *call = worker->call;
-    const attn_tensor *bias = &w->grads.bias;
-    size_t room = w->block_rows, tile = index % w->chunks;
-    size_t row = index / w->chunks % w->head_blocks, place = index / w->chunks / w->head_blocks;
-    size_t head = place % bias->heads, item = place / bias->heads, i = row * room, j = tile * w->chunk_keys, b, h;
-    const attn_mat to = attn__bias_place(w, item, head, i, attn__min(room, call->q.len - i), j,
-                                         attn__min(w->chunk_keys, call->k.len - j));
-    int starts = w->grads.accumulate && to.dtype == call->kern->real; /* from what is there */
-    ATTN__MEMSET(worker->kept, 0, to.rows * room * call->kern->size);
-    if (starts)
-        call->kern->load(worker->kept, room, to.data, to.dtype, to.row_stride, to.col_stride, to.rows, to.cols);
-    for (b = item; b < (bias->batch == 1 ? attn__summed_items(w) : item + 1); b++)
-        for (h = head; h < (bias->heads == 1 ? call->q.heads : head + 1); h++) {
-            size_t block = h % w->group * w->head_blocks + row;
-            attn__backward_cell(worker, b, h / w->group, block, block + 1, tile);
-        }
-    attn__put_sums(worker, &to, worker->kept, room, w->grads.accumulate && !starts);
-}
-
-static void attn__clear_head(attn__backward_worker *worker, size_t index) /* counted through all sums */
-{
-    const attn__sum *sum = worker->run->sums;
-    size_t b, h, i;
-    for (; index >= sum->cleared; sum++)
-        index -= sum->cleared;
-    b = index / sum->at.heads;
-    h = index % sum->at.heads;
-    for (i = 0; i < sum->at.len; i++)
-        attn__fill_part(&sum->at, b, h, i, 0, sum->at.dim, 0.0);
-}
-
-/* The gradient of a sink, which is in every denominator: -exp(sink - lse) delta, summed over the rows of its head. */
-static void attn__sum_sink(attn__backward_worker *worker, size_t head)
-{
-    const attn__backward *w = worker->run;
-    size_t items = attn__summed_items(w) > 0 ? attn__items(w->plan) : 0, b, index, row, h, i;
-    double sink = (double)worker->call->opts.sinks[head], lse, sum = 0, lost = 0;
-    if (attn__bits(sink) == attn__bits(attn__minus_infinity()))
-        items = 0;
-    for (b = 0; b < items; b++)
-        for (index = 0; index < w->head_blocks; index++) {
-            if (!attn__place_rows(worker, b, head / w->group, head % w->group * w->head_blocks + index))
-                break; /* nor have the others any rows */
-            attn__find_delta(worker);
-            for (row = 0; row < worker->block.at.count; row++) {
-                attn__query_of(&worker->block, row, &h, &i);
-                lse = attn__get_element(attn__query_at(&worker->block, &w->lse, h, i, 0), w->lse.dtype);
-                attn__add(&sum, &lost, -attn__exp(sink - lse) * attn__get_real(w->plan, worker->delta, row));
-            }
-        }
-    w->grads.sinks[head] = (float)(w->grads.accumulate ? (double)w->grads.sinks[head] + sum : sum);
-}
-
-/* Adds up, in double, what belongs to element (b, h, i, d) of the output: all from there on where it has 1. */
-static double attn__add_up(const attn__backward *w, const attn__sum *s, size_t b, size_t h, size_t i, size_t d)
-{
-    const attn_tensor *out = s->out, *at = &s->at;
-    const size_t items = out->batch == 1 ? attn__summed_items(w) : b + 1, heads = out->heads == 1 ? at->heads : h + 1;
-    const size_t rows = out->len == 1 ? at->len : i + 1, dims = out->dim == 1 ? at->dim : d + 1;
-    size_t head, row, dim;
-    double sum = 0, lost = 0;
-    for (; b < items; b++)
-        for (head = h; head < heads; head++)
-            for (row = i; row < rows; row++)
-                for (dim = d; dim < dims; dim++)
-                    attn__add(&sum, &lost, attn__get_element(attn__tensor_at(at, b, head, row, dim), at->dtype));
-    return sum;
-}
-
-/* A head of an output that is not where it is summed, counted through all of them. */
-static void attn__finish_head(attn__backward_worker *worker, size_t index)
-{
-    const attn__backward *w = worker->run;
-    const attn__sum *sum = w->sums;
-    const attn_tensor *out;
-    size_t b, h, i, d;
-    double x;
-    for (; index >= sum->finished; sum++)
-        index -= sum->finished;
-    out = sum->out;
-    b = index / out->heads;
-    h = index % out->heads;
-    if (sum <= &w->sums[ATTN__DV]) { /* 16-bit gradients are rounded */
-        worker->kern->store(attn__tensor_at(out, b, h, 0, 0), out->dtype, out->len_stride, out->dim_stride,
-                            attn__tensor_at(&sum->at, b, h, 0, 0), out->dim, out->len, out->dim, 1.0);
-        return;
-    }
-    for (i = 0; i < out->len; i++)
-        for (d = 0; d < out->dim; d++) {
-            void *element = attn__tensor_at(out, b, h, i, d);
-            x = attn__add_up(w, sum, b, h, i, d);
-            attn__set_element(element, out->dtype,
-                              w->grads.accumulate ? attn__get_element(element, out->dtype) + x : x);
-        }
-}
-
-/* -- workers -- */
-
-/* Lays out the arrays of a worker. */
-static void attn__carve_backward(attn__arena *arena, const attn__backward *w, attn__backward_worker *worker)
-{
-    const attn__schedule *s = &w->plan->schedule;
-    const attn__call *call = &w->plan->call;
-    const attn_opts *o = &call->opts;
-    const attn__kernels *kern = call->kern;
-    attn__block *block = &worker->block;
-    attn__shared *shared = &worker->shared;
-    size_t column = w->block_rows * kern->size, D = call->q.dim, Dv = call->v.dim;
-    size_t wide = attn__whole(D, kern->lanes), wide_v = attn__whole(Dv, kern->lanes);
-    int dq = !w->summing_places && !attn__tensor_absent(&w->grads.q);
-    int dk = !w->summing_places && !attn__tensor_absent(&w->grads.k);
-    int dv = !w->summing_places && !attn__tensor_absent(&w->grads.v);
-    shared->scores = (char *)attn__carve(arena, s->tile_keys, column);
-    shared->run = (attn__run *)attn__carve(arena, s->scattered ? s->tile_keys : 1, sizeof(attn__run));
-    shared->bias = (char *)attn__carve(arena, call->edits & ATTN__EDIT_BIAS ? s->tile_keys : 0, column);
-    shared->mask = (char *)attn__carve(arena, s->hides ? s->tile_keys : 0, column);
-    shared->row = (char *)attn__carve(arena, o->score_mod ? 2 * s->tile_keys : 0, kern->size);
-    shared->before = (char *)attn__carve(arena, o->score_mod ? s->tile_keys : 0, column);
-    shared->capped = (char *)attn__carve(arena, o->softcap > 0 ? s->tile_keys : 0, column);
-    shared->scales = NULL;
-    shared->k.rows = (char *)attn__carve(arena, w->chunk_keys * kern->size, D);
-    shared->v.rows = (char *)attn__carve(arena, w->chunk_keys * kern->size, Dv);
-    block->rows = (attn__row *)attn__carve(arena, w->block_rows, sizeof(attn__row));
-    block->mask_cache = (unsigned char *)attn__carve(arena, 2 * s->mask_tiles, 1);
-    block->drop_rows = (uint32_t *)attn__carve(arena, attn__drops(o) ? 2 * w->block_rows : 0, sizeof(uint32_t));
-    block->reals = (char *)attn__carve(arena, ATTN__REALS, column);
-    block->queries = (char *)attn__carve(arena, D, column);
-    worker->dout = (char *)attn__carve(arena, Dv, column);
-    worker->q_rows = (char *)attn__carve(arena, dk ? wide : 0, column);
-    worker->dout_rows = (char *)attn__carve(arena, dv ? wide_v : 0, column);
-    worker->lse = (char *)attn__carve(arena, 1, column);
-    worker->delta = (char *)attn__carve(arena, 1, column);
-    worker->dscores = (char *)attn__carve(arena, ATTN__TILE_KEYS, column);
-    shared->hidden = (uint64_t *)attn__carve(arena, s->tile_keys, sizeof(uint64_t));
-    worker->kept = (char *)attn__carve(arena, attn__tensor_absent(&w->grads.bias) ? 0 : s->tile_keys, column);
-    worker->clean = (char *)attn__carve(arena, dq ? s->tile_keys * kern->size : 0, D);
-    worker->dq = (char *)attn__carve(arena, dq ? attn__whole(D, kern->rows) : 0, column);
-    worker->dk = (char *)attn__carve(arena, dk ? w->chunk_keys * kern->size : 0, wide);
-    worker->dv = (char *)attn__carve(arena, dv ? w->chunk_keys * kern->size : 0, wide_v);
-}
-
-/* Sums of so many items, heads, ... in scratch, of which `out` is made. */
-static void attn__carve_sum(attn__sum *sum, attn__arena *arena, attn_dtype real, size_t B, size_t H, size_t L, size_t D,
-                            const attn_tensor *out)
-{
-    sum->at = attn_bhld(NULL, ATTN_F64, B, H, L, D); /* or bad */
-    sum->at.dtype = real;
-    if (attn__tensor_bad(&sum->at))
-        arena->used = SIZE_MAX;
-    else
-        sum->at.data = attn__carve(arena, B * H * L * D, attn__size(real));
-    sum->out = out;
-}
-
-/* A gradient is summed in its place if that has the compute type, else in scratch. */
-static void attn__place_sum(attn__sum *sum, attn__arena *arena, attn_dtype real, const attn_tensor *out)
-{
-    sum->at = *out;
-    if (!attn__tensor_absent(out) && out->dtype != real)
-        attn__carve_sum(sum, arena, real, out->batch, out->heads, out->len, out->dim, out);
-    if (sum->at.batch == 1)
-        sum->at.batch_stride = 0;
-}
-
-/* Lays out the scratch: that of the workers, then sums. Returns 0 on overflow. */
-static int attn__carve_sums(attn__backward *w, char *base)
-{
-    const attn__call *call = &w->plan->call;
-    const attn_grads *g = &w->grads;
-    const attn_mat *m = &g->by_distance;
-    attn_dtype real = call->kern->real;
-    size_t B = call->q.batch, H = call->q.heads, Lq = call->q.len, Lk = call->k.len;
-    attn__sum *sums = w->sums;
-    int dbias = !attn__tensor_absent(&g->bias);
-    attn__arena arena = {base, 0};
-    attn__carve(&arena, w->workers, w->worker_bytes);
-    w->cells = (size_t *)attn__carve(&arena, w->rows, sizeof *w->cells);
-    w->ones = (char *)attn__carve(&arena, call->kern->cols, call->kern->size);
-    attn__place_sum(&sums[ATTN__DQ], &arena, real, &g->q);
-    attn__place_sum(&sums[ATTN__DK], &arena, real, &g->k);
-    attn__place_sum(&sums[ATTN__DV], &arena, real, &g->v);
-    if (dbias && g->bias.dim != Lk)
-        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, Lq, 1, &g->bias);
-    else if (dbias && g->bias.len != Lq)
-        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, 1, Lk, &g->bias);
-    else if (w->places == 0)
-        sums[ATTN__DBIAS].at = g->bias;
-    if (!attn__mat_absent(m)) {
-        w->distances = attn_tensor_of(m->data, m->dtype, 1, H, 1, m->cols, 0, m->row_stride, 0, m->col_stride);
-        attn__carve_sum(&sums[ATTN__DDISTANCES], &arena, real, B, H, 1, m->cols, &w->distances);
-    }
-    if (g->alibi_slopes) {
-        w->slopes = attn_tensor_of(g->alibi_slopes, ATTN_F32, 1, H, 1, 1, 0, 1, 0, 0);
-        attn__carve_sum(&sums[ATTN__DSLOPES], &arena, real, B, H, Lq, 1, &w->slopes);
-    }
-    attn__carve(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
-    w->bytes = arena.used;
-    return arena.used != SIZE_MAX;
-}
-
-static void attn__phase_worker(attn__share *share)
-{
-    attn__backward *w = (attn__backward *)share->arg;
-    attn__arena arena = {w->plan->scratch + share->index * w->worker_bytes, 0};
-    attn__backward_worker worker;
-    size_t index;
-    worker.run = w;
-    worker.call = &w->plan->call;
-    worker.kern = w->plan->call.kern;
-    attn__carve_backward(&arena, w, &worker);
-    attn__begin_tiles(&worker.block, w->plan, &worker.shared);
-    worker.k_nonfinite = worker.q_nonfinite = worker.dout_nonfinite = 0;
-    worker.keys.from = worker.keys.to = 0;
-    while (attn__take(share, &index))
-        w->phase(&worker, index);
-}
-
-static void attn__run_phase(attn__backward *w, void (*item)(attn__backward_worker *, size_t), size_t items)
-{
-    w->phase = item;
-    attn__spread(&w->plan->call.ctx, w->workers, items, attn__phase_worker, w, NULL, 0);
-}
-
-/* All cells of the units that are cut, for one item of those that are summed. A run may end before all is done: where
-   workers became idle, as at the beginning. */
-static void attn__run_cells(attn__backward *w)
-{
-#ifdef ATTN__ATOMIC_TAKE
-    size_t row;
-    ATTN__MEMSET(w->cells, 0, w->rows * sizeof *w->cells);
-    for (row = 0; row < w->rows; row++)
-        while (w->cells[row] < 2 * w->chunks) {
-            w->idle = 0;
-            attn__run_phase(w, attn__backward_cells, w->workers);
-        }
-#else
-    (void)w;
-#endif
-}
-
-static size_t attn__count_heads(const attn_tensor *t) /* that have elements */
-{
-    return t->data && t->len > 0 && t->dim > 0 ? t->batch * t->heads : 0;
-}
-
-/* The planned call, in plan.scratch, aligned. */
-static void attn__backward_execute(attn__backward *w)
-{
-    size_t cleared = 0, finished = 0, n;
-    int wanted = 0; /* anything that is summed tile by tile */
-    attn__sum *sum;
-    attn__carve_sums(w, w->plan->scratch);
-    for (n = 0; n < w->plan->call.kern->cols; n++)
-        attn__set_real(w->plan, w->ones, n, 1.0);
-    for (sum = w->sums; sum < w->sums + ATTN__SUMS; sum++) {
-        sum->cleared = sum->out || !w->grads.accumulate ? attn__count_heads(&sum->at) : 0;
-        sum->finished = sum->out ? attn__count_heads(sum->out) : 0;
-        cleared += sum->cleared;
-        finished += sum->finished;
-        wanted |= sum->at.data != NULL;
-    }
-    attn__run_phase(w, attn__clear_head, cleared);
-    if (wanted && w->chunks > 0 && w->unit_blocks > 0) {
-        attn__run_phase(w, attn__backward_unit, w->whole_units);
-        for (w->item = 0; w->item < w->items && w->whole_units < w->units; w->item++)
-            attn__run_cells(w);
-    }
-    attn__run_phase(w, attn__finish_head, finished);
-    attn__run_phase(w, attn__sum_sink, w->grads.sinks ? w->plan->call.q.heads : 0);
-    if (w->places == 0)
-        return;
-    w->summing_places = 1; /* and nothing else, of chunks of one tile */
-    w->chunk_keys = w->plan->schedule.tile_keys;
-    w->chunks = attn__blocks(w->plan->call.k.len, w->chunk_keys);
-    ATTN__MEMSET(w->sums, 0, sizeof w->sums);
-    attn__run_phase(w, attn__sum_place, w->places);
-}
-
-/* -- the plan -- */
-
-/* How the work is cut, for arguments that have been checked; returns 0 if something overflows. */
-static int attn__backward_schedule(attn__backward *w)
-{
-    attn__schedule *s = &w->plan->schedule;
-    const attn__call *call = &w->plan->call;
-    const attn__kernels *kern = call->kern;
-    const attn_grads *g = &w->grads;
-    size_t B = attn__items(w->plan), Hkv = call->k.heads;
-    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX);
-    int dbias = !attn__tensor_absent(&g->bias);
-    size_t heads, tiles, bytes, most;
-    attn__arena arena = {NULL, 0};
-    attn__backward_worker worker;
-    w->group = Hkv > 0 ? attn__max(call->q.heads / Hkv, 1) : 1;
-    /* at least one head: sums over no items are to be 0 */
-    if (!attn__mul_size(&heads, attn__max(B, 1), attn__max(attn__max(Hkv, call->q.heads), 1)) ||
-        !attn__mul_size(&most, w->group, call->q.len))
-        return 0;
-
-    /* blocks have rows of one query head, queries on lanes; K and V are copied, chunk by chunk */
-    ATTN__MEMSET(s, 0, sizeof *s);
-    attn__plan_keys(w->plan, 1);
-    w->block_rows = attn__min(attn__max(attn__whole(call->q.len, kern->lanes), kern->lanes), kern->cols);
-    w->plan->column = w->block_rows;
-    w->head_blocks = attn__blocks(call->q.len, w->block_rows);
-    w->unit_blocks = call->q.heads > 0 ? w->group * w->head_blocks : 0;
-    tiles = attn__blocks(call->k.len, s->tile_keys);
-    if (!attn__mul_size(&bytes, 2 * s->tile_keys * kern->size, call->q.dim + call->v.dim) ||
-        (B > 0 && call->q.heads > 0 && !attn__mul_size(&most, heads, w->head_blocks)))
-        return 0;
-    w->modified = call->opts.score_mod || call->opts.softcap > 0 || dbias || !attn__mat_absent(&g->by_distance) ||
-                  g->alibi_slopes;
-    if (dbias && g->bias.dim == call->k.len && g->bias.len == call->q.len &&
-        (g->bias.batch != call->q.batch || g->bias.heads != call->q.heads) &&
-        !attn__mul_size(&w->places, g->bias.batch * g->bias.heads * w->head_blocks, tiles))
-        return 0;
-
-    /* units, chunks and cells */
-    /* a gradient that is summed over items has a batch of 1, one that is not wanted 0 */
-    w->items = call->q.batch > 1 && (g->q.batch == 1 || g->k.batch == 1 || g->v.batch == 1) ? B : 1;
-    w->units = w->items > 1 ? Hkv : B * Hkv;
-    w->whole_units = w->units;
-#ifdef ATTN__ATOMIC_TAKE
-    if (w->units < 2 * ATTN__WORKER_ITEMS * width)
-        w->whole_units -= w->units % width;
-#endif
-    w->chunk_keys = attn__min(attn__max(ATTN__CACHED_BYTES / bytes, 1), tiles);
-    w->cell_blocks = attn__max(w->unit_blocks, 1);
-    if (w->whole_units < w->units) {
-        w->chunk_keys = attn__min(attn__blocks(tiles, ATTN__WORKER_ITEMS * width), w->chunk_keys);
-        w->cell_blocks = attn__max(attn__blocks(w->unit_blocks, 2 * ATTN__WORKER_ITEMS * width), 1);
-    }
-    w->chunk_keys = attn__max(w->chunk_keys, 1) * s->tile_keys;
-    w->chunks = attn__blocks(call->k.len, w->chunk_keys);
-    w->cell_rows = attn__blocks(w->unit_blocks, w->cell_blocks);
-    w->rows = (w->units - w->whole_units) * w->cell_rows;
-    most = attn__max(heads, (w->units - w->whole_units) * attn__min(w->cell_rows, w->chunks)); /* ready at one time */
-    w->workers = attn__min(width, most);
-
-    /* scratch */
-    attn__carve_backward(&arena, w, &worker);
-    w->worker_bytes = arena.used;
-    return arena.used != SIZE_MAX && attn__carve_sums(w, NULL);
-}
-
-/* Of the gradient of an input that items share: 1, or as many. */
-static size_t attn__gradient_items(const attn_tensor *grad, const attn_tensor *t)
-{
-    int empty = t->heads == 0 || t->len == 0 || t->dim == 0; /* packed, that has batch_stride 0 too */
-    return t->batch > 1 && t->batch_stride == 0 && (!empty || grad->batch == 1) ? 1 : t->batch;
-}
-
-/* Is the bias what attn_relative makes, and the gradient by distance of its shape? */
-static int attn__is_by_distance(const attn__backward *w)
-{
-    const attn_tensor *bias = &w->plan->call.opts.bias, *q = &w->plan->call.q;
-    const attn_mat *m = &w->grads.by_distance;
-    size_t Lk = w->plan->call.k.len;
-    return attn__mat_absent(m) || (attn__is_shape(bias, 1, q->heads, q->len, Lk) && m->rows == q->heads &&
-                                   ((size_t)bias->len_stride + (size_t)bias->dim_stride == 0 || m->cols <= 1) &&
-                                   m->cols == attn__max(q->len + Lk, 1) - 1);
-}
-
-enum { ATTN__GRADIENT = ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM }; /* as an argument */
-
-static void attn__backward_list(attn__check *c, const attn__backward *w)
-{
-    static const attn__argument attn__members[] = {
-        ATTN__MEMBER(grads, grads, q, ATTN__GRADIENT, ATTN__SHAPE4(Gq, H, Lq, D)),
-        ATTN__MEMBER(grads, grads, k, ATTN__GRADIENT, ATTN__SHAPE4(Gk, Hkv, Lk, D)),
-        ATTN__MEMBER(grads, grads, v, ATTN__GRADIENT, ATTN__SHAPE4(Gv, Hkv, Lk, Dv)),
-        ATTN__MEMBER(grads, grads, bias, ATTN__GRADIENT | ATTN__ANY_FLOAT, ATTN__SHAPE4(Xb, Xh, Xq, Xk)),
-        ATTN__MEMBER(grads, grads, by_distance, ATTN__GRADIENT | ATTN__MAT | ATTN__ANY_FLOAT,
-                     ATTN__SHAPE2(H, distances)),
-        ATTN__MEMBER(grads, grads, sinks, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(H)),
-        ATTN__MEMBER(grads, grads, alibi_slopes, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(H)),
-        ATTN__MEMBER(grads, grads, dlse, ATTN__LATE | ATTN__OPTIONAL | ATTN__ANY_FLOAT, ATTN__SHAPE4(B, H, Lq, 1)),
-        {"grads.score_mod_grad", ATTN__BYTES, offsetof(attn_grads, score_mod_grad), {0, 0, 0, 0}}};
-    static const attn__argument attn__arguments[] = {
-        {"dout", ATTN__LATE, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
-        {"q", ATTN__IN, 0, ATTN__SHAPE4(B, H, Lq, D)},
-        {"k", ATTN__IN, 0, ATTN__SHAPE4(B, Hkv, Lk, D)},
-        {"v", ATTN__IN, 0, ATTN__SHAPE4(B, Hkv, Lk, Dv)},
-        {"out", ATTN__LATE, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
-        {"lse", ATTN__LATE | ATTN__COMPUTED, 0, ATTN__SHAPE4(B, H, Lq, 1)}};
-    const attn_grads *g = &w->grads;
-    const attn__call *call = &w->plan->call;
-    const attn_opts *o = &call->opts;
-    c->ignored = g->accumulate ? 0 : ATTN__SUM;
-    attn__bind(c, ATTN__L_Gq, attn__gradient_items(&g->q, &call->q));
-    attn__bind(c, ATTN__L_Gk, attn__gradient_items(&g->k, &call->k));
-    attn__bind(c, ATTN__L_Gv, attn__gradient_items(&g->v, &call->v));
-    attn__bind(c, ATTN__L_Xb, o->bias.batch);
-    attn__bind(c, ATTN__L_Xh, o->bias.heads);
-    attn__bind(c, ATTN__L_Xq, o->bias.len);
-    attn__bind(c, ATTN__L_Xk, o->bias.dim);
-    attn__bind(c, ATTN__L_distances, attn__max(call->q.len + call->k.len, 1) - 1);
-    attn__list(c, attn__members, 8, g, NULL, 0);
-    attn__list(c, attn__members + 8, 1, g, NULL, !o->score_mod);
-    ATTN__LIST(c, attn__arguments, &w->dout, &call->q, &call->k, &call->v, &call->out, &w->lse);
-    attn__list_options(c, w->plan);
-    attn__check_views(c);
-    attn__require(c, attn__tensor_absent(&g->bias) || !attn__tensor_absent(&o->bias), ATTN_ERR_SHAPE, "grads.bias");
-    attn__require(c, attn__is_by_distance(w), ATTN_ERR_SHAPE, "grads.by_distance");
-    attn__require(c, !g->sinks || o->sinks, ATTN_ERR_SHAPE, "grads.sinks");
-    attn__require(c, !g->alibi_slopes || o->alibi_slopes, ATTN_ERR_SHAPE, "grads.alibi_slopes");
-    attn__require_inputs(c, call);
-}
-
-static void attn__forget_outputs(attn_opts *o) /* of the forward call */
-{
-    const attn_tensor none = ATTN__ZERO;
-    o->lse = o->weights = o->scores = none;
-    o->scores_stage = ATTN_STAGE_DOT;
-}
-
-typedef struct attn__sdpa_backward { /* the job of attn_sdpa_backward */
-    attn__plan plan;
-    attn__backward way;
-} attn__sdpa_backward;
-
-/* The one place where all arguments of the way back are checked and resolved. */
-static void attn__backward_plan(attn__plan *plan, attn__check *check, const attn__given *given)
-{
-    attn__backward *w = &((attn__sdpa_backward *)plan)->way;
-    ATTN__MEMSET(w, 0, sizeof *w);
-    w->plan = plan;
-    attn__plan_begin(plan, given->out, given->q, given->k, given->v, given->opts, given->ctx);
-    attn__forget_outputs(&plan->call.opts);
-    attn__copy_struct(&w->grads, given->grads, sizeof w->grads);
-    w->dout = *given->dout;
-    w->lse = *given->lse;
-    attn__check_begin(check, given->ctx);
-    if (!given->grads)
-        attn__fault(check, ATTN_ERR_NULL, 0, "grads");
-    attn__backward_list(check, w);
-    attn__plan_resolve(plan, check, 1);
-}
-
-/* Cuts the work. The scratch is laid out when the call runs: first base is only kept. */
-static size_t attn__place_backward(attn__plan *plan, char *base)
-{
-    attn__backward *w = &((attn__sdpa_backward *)plan)->way;
-    plan->scratch = base;
-    return attn__backward_schedule(w) ? w->bytes : SIZE_MAX;
-}
-
-static void attn__run_backward(attn__plan *plan)
-{
-    attn__backward_execute(&((attn__sdpa_backward *)plan)->way);
-}
-
-static void attn__say_backward(attn__text *t, const attn__backward *w)
-{
-    attn__say_number(t, "query blocks of ", attn__min(w->plan->call.q.len, w->block_rows), " rows x ");
-    attn__say_number(t, "key tiles of ", w->plan->schedule.tile_keys, ", in ");
-    attn__say_number(t, "", w->chunks, w->chunks == 1 ? " chunk of " : " chunks of ");
-    attn__say_number(t, "", w->chunk_keys, " keys, which are copied\n");
-    attn__say_number(t, "", w->whole_units, " units of one key/value head");
-    attn__say_number(t, ", ", w->units - w->whole_units, " units cut into cells of ");
-    attn__say_number(t, "", w->cell_blocks, " query blocks x one chunk, on ");
-    attn__say_number(t, "", w->workers, w->workers == 1 ? " task\n" : " tasks\n");
-    if (w->sums[ATTN__DQ].out || w->sums[ATTN__DK].out || w->sums[ATTN__DV].out)
-        attn__say(t, "gradients of 16-bit types are summed in scratch\n");
-    if (w->places > 0)
-        attn__say(t, "grads.bias: every score is computed once more, as heads or items share the bias\n");
-}
-
-static void attn__say_way(attn__text *t, const attn__plan *plan)
-{
-    attn__say_pairs(t, &plan->call);
-    attn__say_backward(t, &((const attn__sdpa_backward *)plan)->way);
-}
-
-ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
-                                        attn_tensor v, attn_tensor out, attn_tensor lse, const attn_opts *opts,
-                                        const attn_ctx *ctx)
-{
-    static const attn__job attn__back = {
-        sizeof(attn__sdpa_backward), attn__backward_plan, attn__place_backward, "q", attn__say_way, attn__run_backward};
-    const attn__given given = {&out, &q, &k, &v, opts, ctx, NULL, grads, &dout, &lse};
-    return attn__do_job(&attn__back, &given);
-}
-
-/* -- multi-head layer --
-
-   A row x of an input, or of the heads' out, became y = x w + b. Given dy,
-
-       dx = dy w^T      dw = x^T dy      db = 1^T dy          over all tokens of the batch
-
-   The forward pass is computed once more, with lse; then the gradients of Q, K and V as heads, from that of the heads'
-   out. dw is one product over the tokens whose rows of heads (dy; for wo that is x) are not all zero: tokens that are
-   padding, or hidden from all, or see nothing, take no part in it, whatever the caller has there. */
-
-typedef struct attn__mha_backward {
-    attn__mha mha;         /* the forward pass; its out is dout */
-    attn__backward heads;  /* from the gradient of the heads' out to those of their q, k, v, all of which lie in */
-                           /* scratch, and are absent where not needed */
-    const attn_mha_grads *grads; /* what is wanted */
-    char *rows; /* over tensors that are done with: the gradient of a bias, then sums of heads, then copies of tokens */
-} attn__mha_backward;
-
-ATTN__COUNTED(attn__mha_backward, ATTN__JOB_STACK - ATTN__ALIGN); /* of the plans, the largest */
-
-static int attn__is_zero_row(const attn_mat *m, size_t row) /* of reals, of either sign */
-{
-    size_t c;
-    for (c = 0; c < m->cols; c++)
-        if (attn__bits(attn__get_element(attn__mat_at(m, row, c), m->dtype)) << 1 != 0)
-            return 0;
-    return 1;
-}
-
-/* dw, the last of the three: it overwrites w->rows, and heads where not all tokens count. The tokens are rows of two
-   matrices. Those of x are the caller's where all count and lie in one piece, else copies; heads are closed up where
-   they lie. */
-static void attn__weights_backward(const attn__mha_backward *w, const attn__projection *p)
-{
-    const attn__kernels *kern = w->mha.plan.call.kern;
-    const attn_tensor rows = attn__join_heads(p->d.heads), all = attn__join_items(*p->x);
-    const attn_mat from = attn_mat_of(rows.data, rows.dtype, rows.batch * rows.len, rows.dim);
-    size_t L = rows.len, E = p->x->dim, bytes = from.cols * kern->size, count = 0, t, run;
-    attn_mat x, heads = from, dw = p->d.x ? *p->d.w : attn_mat_t(*p->d.w);
-    if (attn__mat_absent(p->d.w))
-        return;
-    for (t = 0; t < from.rows; t++)
-        count += !attn__is_zero_row(&from, t);
-    heads.rows = count;
-    x = attn_mat_of(w->rows, kern->real, count, E);
-    if (count == from.rows && all.batch == 1)
-        x = attn__head_part(&all, 0, 0, 0, count, 0);
-    else
-        for (t = count = 0; t < from.rows && E > 0; t += attn__max(run, 1)) { /* runs of tokens that all count */
-            for (run = 0; run < L - t % L && !attn__is_zero_row(&from, t + run); run++) /* of one item */
-                continue;
-            if (run == 0)
-                continue;
-            kern->load(attn__mat_at(&x, count, 0), E, attn__tensor_at(p->x, t / L, 0, t % L, 0), p->x->dtype,
-                       p->x->len_stride, p->x->dim_stride, run, E);
-            ATTN__MEMMOVE(attn__mat_at(&heads, count, 0), attn__mat_at(&from, t, 0), run * bytes);
-            count += run;
-        }
-    x = attn_mat_t(x);
-    attn__product(&dw, &x, &heads, NULL, 1.0, w->grads->accumulate, 0, &w->mha.ctx);
-}
-
-static void attn__bias_backward(const attn__mha_backward *w, const attn__projection *p)
-{
-    attn_tensor dy = attn__join_heads(p->d.x ? p->d.heads : p->x);
-    attn_mat sums = attn_mat_of(w->rows, w->mha.plan.call.kern->real, 1, dy.dim), ones, rows;
-    size_t b, c;
-    if (!p->d.b || dy.dim == 0)
-        return;
-    ATTN__MEMSET(sums.data, 0, sums.cols * attn__size(sums.dtype));
-    for (b = 0; b < dy.batch && dy.len > 0; b++) {
-        rows = attn__head_part(&dy, b, 0, 0, p->lens ? p->lens[b] : dy.len, 0);
-        ones = attn__ones(sums.dtype, 1, rows.rows);
-        attn__product(&sums, &ones, &rows, NULL, 1.0, 1, 0, &w->mha.ctx);
-    }
-    for (c = 0; c < dy.dim; c++)
-        p->d.b[c] = (float)(attn__mat_get(&sums, 0, c) + (w->grads->accumulate ? (double)p->d.b[c] : 0));
-}
-
-/* dx; of an input that the batch shares, from the sum of heads over the batch, in w->rows. */
-static void attn__input_backward(const attn__mha_backward *w, const attn__projection *p)
-{
-    attn_mat wt = attn_mat_t(*p->w), ones, items, sum;
-    attn_tensor heads = *p->d.heads;
-    const size_t *lens = p->lens;
-    size_t most = 0, b, n = heads.len * heads.heads * heads.dim;
-    if (attn__tensor_absent(p->d.x))
-        return;
-    if (p->d.x->batch != heads.batch) {
-        for (b = 0; lens && b < heads.batch; b++)
-            most = attn__max(most, lens[b]);
-        lens = lens ? &most : NULL;
-        ones = attn__ones(heads.dtype, 1, heads.batch);
-        items = attn_mat_of(heads.data, heads.dtype, heads.batch, n);
-        sum = attn_mat_of(w->rows, heads.dtype, 1, n);
-        attn__product(&sum, &ones, &items, NULL, 1.0, 0, 0, &w->mha.ctx);
-        heads.data = w->rows;
-        heads.batch = 1;
-    }
-    attn__project(&w->mha, p->d.x, &heads, &wt, NULL, lens, w->grads->accumulate);
-}
-
-static void attn__mha_backward_run(attn__plan *plan)
-{
-    attn__mha_backward *w = (attn__mha_backward *)plan;
-    const attn__projection *p = w->mha.p, *last = p + 3;
-    const attn_mat wot = attn_mat_t(*last->w);
-    int inner = !attn__tensor_absent(&w->heads.dout);
-    if (inner || !attn__mat_absent(&w->grads->wo)) {
-        attn__plan_schedule(plan);
-        attn__mha_attend(&w->mha);
-    }
-    if (inner) {
-        attn__project(&w->mha, &w->heads.dout, last->x, &wot, NULL, last->lens, 0);
-        attn__backward_schedule(&w->heads);
-        attn__backward_execute(&w->heads);
-    }
-    for (; p <= last; p++) {
-        attn__bias_backward(w, p);
-        if (p < last)
-            attn__input_backward(w, p);
-        attn__weights_backward(w, p);
-    }
-}
-
-/* -- its plan -- */
-
-/* Lists the gradients, of the shapes of what they belong to. */
-static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
-{
-    static const attn__argument attn__members[] = {
-        ATTN__MEMBER(grads, mha_grads, q, ATTN__GRADIENT, ATTN__SHAPE4(Gq, 1, Lq, Eq)),
-        ATTN__MEMBER(grads, mha_grads, k, ATTN__GRADIENT, ATTN__SHAPE4(Gk, 1, Lk, Ek)),
-        ATTN__MEMBER(grads, mha_grads, v, ATTN__GRADIENT, ATTN__SHAPE4(Gv, 1, Lk, Ev)),
-        ATTN__MEMBER(grads, mha_grads, wq, ATTN__GRADIENT | ATTN__MAT, ATTN__SHAPE2(Eq, HD)),
-        ATTN__MEMBER(grads, mha_grads, wk, ATTN__GRADIENT | ATTN__MAT, ATTN__SHAPE2(Ek, KD)),
-        ATTN__MEMBER(grads, mha_grads, wv, ATTN__GRADIENT | ATTN__MAT, ATTN__SHAPE2(Ev, KV)),
-        ATTN__MEMBER(grads, mha_grads, wo, ATTN__GRADIENT | ATTN__MAT, ATTN__SHAPE2(HV, E)),
-        ATTN__MEMBER(grads, mha_grads, bq, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(HD)),
-        ATTN__MEMBER(grads, mha_grads, bk, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(KD)),
-        ATTN__MEMBER(grads, mha_grads, bv, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(KV)),
-        ATTN__MEMBER(grads, mha_grads, bo, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(E))};
-    const attn__projection *p = w->mha.p;
-    c->ignored = w->grads->accumulate ? 0 : ATTN__SUM;
-    attn__bind(c, ATTN__L_Gq, attn__gradient_items(p[0].d.x, p[0].x));
-    attn__bind(c, ATTN__L_Gk, attn__gradient_items(p[1].d.x, p[1].x));
-    attn__bind(c, ATTN__L_Gv, attn__gradient_items(p[2].d.x, p[2].x));
-    attn__list(c, attn__members, 11, w->grads, NULL, 0);
-}
-
-/* Carves the scratch of a layer's way back, and cuts the work of the way back through the heads, which runs in it. */
-static size_t attn__carve_mha_backward(attn__plan *plan, char *base)
-{
-    attn__arena arena = {base, 0};
-    attn__call *call = &plan->call;
-    attn__mha_backward *w = (attn__mha_backward *)plan;
-    attn__backward *heads = &w->heads;
-    const attn__projection *p = w->mha.p;
-    for (; p < w->mha.p + 3; p++)
-        attn__carve_tensor(&arena, p->heads);
-    attn__carve_tensor(&arena, &call->opts.lse);
-    attn__carve_tensor(&arena, &heads->dout);
-    w->rows = base; /* as long as these five at least, of which q, k or v has room for sums of heads */
-    for (p = w->mha.p; p < w->mha.p + 4; p++) {
-        attn_tensor tokens = attn__packed(call->kern->real, call->q.batch, p->x->len, 1, p->x->dim);
-        attn__arena rows = {NULL, 0};
-        attn__carve(&rows, p->w->cols, call->kern->size);
-        if (!attn__mat_absent(p->d.w))
-            attn__carve_tensor(&rows, &tokens);
-        arena.used = attn__max(arena.used, rows.used);
-    }
-    attn__carve_tensor(&arena, &call->out);
-    for (p = w->mha.p; p < w->mha.p + 3; p++)
-        attn__carve_tensor(&arena, p->d.heads);
-    heads->plan = plan; /* which serves one after the other */
-    heads->lse = call->opts.lse;
-    if (arena.used == SIZE_MAX || (!attn__tensor_absent(&heads->dout) && !attn__backward_schedule(heads)))
-        return SIZE_MAX;
-    return attn__carve_rest(&w->mha, &arena, attn__max(plan->bytes, heads->bytes));
-}
-
-static void attn__mha_backward_plan(attn__plan *plan, attn__check *c, const attn__given *given)
-{
-    static const attn_mha_grads attn__none = ATTN__ZERO;
-    const attn_mha_grads *g = given->grads ? (const attn_mha_grads *)given->grads : &attn__none;
-    attn__mha_backward *w = (attn__mha_backward *)plan;
-    attn__call *call = &plan->call;
-    attn_grads *heads = &w->heads.grads;
-    const attn__projection_back d[] = {{&heads->q, &g->q, &g->wq, g->bq},
-                                       {&heads->k, &g->k, &g->wk, g->bk},
-                                       {&heads->v, &g->v, &g->wv, g->bv},
-                                       {&call->out, NULL, &g->wo, g->bo}};
-    attn__projection *p;
-    attn__copy_struct(&w->heads, NULL, sizeof w->heads);
-    w->grads = g;
-    attn__mha_begin(&w->mha, given);
-    attn__forget_outputs(&call->opts);
-    for (p = w->mha.p; p < w->mha.p + 4; p++)
-        p->d = d[p - w->mha.p];
-    attn__check_begin(c, given->ctx);
-    if (!given->grads)
-        attn__fault(c, ATTN_ERR_NULL, 0, "grads");
-    attn__mha_grads_list(c, w);
-    attn__mha_list(c, &w->mha, given, 1);
-    for (p = w->mha.p; p < w->mha.p + 3; p++)
-        if (!attn__tensor_absent(p->d.x) || !attn__mat_absent(p->d.w) || p->d.b) { /* that takes those of heads, lse */
-            *p->d.heads = *p->heads;
-            w->heads.dout = call->out;
-            call->opts.lse = attn__packed(call->q.dtype, call->q.batch, call->q.len, call->q.heads, 1);
-            call->has_options = 1;
-        }
-    attn__plan_resolve(plan, c, 0);
-    attn__require(c, !call->opts.score_mod, ATTN_ERR_VALUE, "opts.score_mod");
-}
-
-/* Explains the plan of the way there, then that of the way back, which takes its place. */
-static void attn__say_mha_backward(attn__text *t, const attn__plan *plan)
-{
-    attn__mha_backward *w = (attn__mha_backward *)(uintptr_t)plan;
-    attn__plan_schedule(&w->mha.plan);
-    attn__say_plan(t, plan);
-    if (attn__tensor_absent(&w->heads.dout))
-        return;
-    attn__backward_schedule(&w->heads);
-    attn__say(t, "then the way back through the heads: ");
-    attn__say_backward(t, &w->heads);
-}
-
-ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
-                                       attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
-                                       const attn_ctx *ctx)
-{
-    static const attn__job attn__layer_back = {sizeof(attn__mha_backward), attn__mha_backward_plan,
-                                               attn__carve_mha_backward,   "dout",
-                                               attn__say_mha_backward,     attn__mha_backward_run};
-    const attn__given given = {&dout, &q, &k, &v, opts, ctx, weights, grads, NULL, NULL};
-    return attn__do_job(&attn__layer_back, &given);
-}
-
-#endif /* ATTN_NO_TRAINING */
-
-#ifdef __cplusplus
-}
-#endif
-
-#if defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wignored-pragmas"
-#pragma float_control(pop)
-#pragma clang diagnostic pop
-#endif
-
-#ifdef ATTN__OPTIMIZED
-#pragma GCC pop_options
-typedef int attn__optimized; /* gcc is back with the next token, but forgets a macro: */
-#undef __OPTIMIZE__
-#endif
-
-#endif /* not pasted */
-#endif /* ATTN_IMPLEMENTATION, once */
-
 #else /* ATTN__PASS */
 
-/* ==== 9. kernels =================================================================================================
+/* ==== the kernels =================================================================================================
 
    This part is compiled once for every instruction set (ATTN__PASS) and real type. First the vocabulary of the pass:
    the vector V of W reals R, its operations, its register tile of ROWS x 3 vectors. Then the kernels, written once on
@@ -10079,8 +10386,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 
    What a new instruction set defines:
    - its name: attn_isa, attn_isa_string;
-   - section 1: if the compiler can build it (as ATTN__X86 says), and the header of its intrinsics;
-   - section 4: ATTN__PASS_, which is the number of its attn_isa, and the #include of its pass; if the CPU has it
+   - compiler and configuration: if the compiler can build it (as ATTN__X86 says), and the header of its intrinsics;
+   - instruction sets: ATTN__PASS_, which is the number of its attn_isa, and the #include of its pass; if the CPU has it
      (attn__detect, or attn__isas); rows of attn__tuned and attn__tables;
    - here: NAME, TARGET (the function attribute), V, W (16 at most) and ROWS (of the register tile), powers of 2, and
      the vocabulary (FMS and REGISTER where it gains by them), with an #undef for each word that other passes define
@@ -10088,12 +10395,12 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
      a compiler has vectors for.
    What a new element format defines:
    - its name: attn_dtype;
-   - section 2: attn__size and attn__row_bytes (of a row), attn__is_aligned; in attn__is_dtype, which arguments may have
+   - views and elements: attn__size and attn__row_bytes (of a row), attn__is_aligned; in attn__is_dtype, which arguments may have
      it; attn_mat_new or attn__has_scales; attn__load and attn__store of one element;
    - here: its loader (a case of widen, and one in each ladder that chooses it by type: widens, OF_TYPE, READS) and its
      storer (narrows, narrow): the last case of a ladder is not the default of new formats; formats whose terms are not
      reals: load_rows, load_panel, to_terms, any_nonfinite;
-   - section 7: attn__append_rows and a storer of its rows, where these have scales; attn_kv_cache_size.
+   - key/value cache: attn__append_rows and a storer of its rows, where these have scales; attn_kv_cache_size.
    Strides count elements: a format of less than a byte needs attn__at, too, and attn__row_bytes wherever attn__size is
    multiplied by a number of elements.
 
@@ -10104,18 +10411,18 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS and AS_REAL between both. In float also LOAD_F16,
    LOAD_BF16, LOAD_I8 of W such numbers and, or such elements are stored one by one, STORE_F16, STORE_U16 of the lower
    halves of integers, IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
-   The pass adds itself to the functions that move lanes: load_128, interleave_128, add_chunks and fold.
-   any_nonfinite (without which it needs no IANY), ldexp, load_part, store_part and nonzero, of which load_bits and
+   The pass adds itself to the functions that move lanes: load_128, interleave_128, add_128 and fold.
+   any_nonfinite (without which it needs no IANY), ldexp, load_first, store_first and nonzero, of which load_bits and
    classify are made, may gain from other instructions.
    A pass with pairs extends another one: it has the vocabulary of that in float, and BASE(x), the name of its kernel
    x. DOT(a,b,c) = c + a b, where a and b are pairs; PAIR_UP(a,b), each real of a beside that of b, rounded to nearest
-   even. It has ATTN__PAIRS, the part "pairs" below, element and term in its table, and in section 4 attn__kernels_for,
+   even. It has ATTN__PAIRS, the part "pairs" below, element and term in its table, and in instruction sets attn__kernels_for,
    attn__ctx_products, attn__why_no_pairs and ATTN__PAIRS_BEST.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
 
-#define ATTN__PASSED 1 /* section 4 sees that it was this file */
+#define ATTN__PASSED 1 /* whoever included it sees that it was this file */
 
 #ifndef ATTN__REAL_F64
 #define ATTN__REAL_F64 0 /* float first, then double: see the end */
@@ -10169,7 +10476,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__M(op) ATTN__OF_REAL(_mm512_##op##_ps_mask, _mm512_##op##_pd_mask)
 #define ATTN__MASK(n) ((ATTN__OF_REAL(__mmask16, __mmask8))((1u << (n)) - 1)) /* the first n lanes */
 #define ATTN__ALL ATTN__MASK(ATTN__W) /* maskz forms: gcc 12 warns about its own headers' plain ones */
-#define ATTN__CHUNKS(a, b, which)                                                                                      \
+#define ATTN__SHUFFLE_128(a, b, which)                                                                                 \
     ATTN__OF_REAL(_mm512_maskz_shuffle_f32x4, _mm512_maskz_shuffle_f64x2)(ATTN__ALL, a, b, which)
 #define ATTN__ROUND(v) ATTN__X(maskz_roundscale)(ATTN__ALL, v, 8)
 #define ATTN__MAX(a, b) ATTN__X(maskz_max)(ATTN__ALL, a, b)
@@ -10321,12 +10628,18 @@ typedef ATTN__V ATTN__NAME(memory) __attribute__((aligned(sizeof(ATTN__R)), may_
 typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__W ATTN__OF_REAL(4, 2)
 #if ATTN__REAL_F64
-#define ATTN__SAME(x) {x, x}
+#define ATTN__SAME(x)                                                                                                  \
+    {                                                                                                                  \
+        x, x                                                                                                           \
+    }
 #else
-#define ATTN__SAME(x) {x, x, x, x}
+#define ATTN__SAME(x)                                                                                                  \
+    {                                                                                                                  \
+        x, x, x, x                                                                                                     \
+    }
 #endif
-#define ATTN__LOAD(p) ((ATTN__V)*(const ATTN__NAME(memory) *)(p))
-#define ATTN__LOAD_PANEL(p) ((ATTN__V)*(const ATTN__NAME(panel) *)(p))
+#define ATTN__LOAD(p) ((ATTN__V) * (const ATTN__NAME(memory) *)(p))
+#define ATTN__LOAD_PANEL(p) ((ATTN__V) * (const ATTN__NAME(panel) *)(p))
 #define ATTN__STORE(p, v) ((void)(*(ATTN__NAME(memory) *)(p) = (v)))
 #define ATTN__SET1(x) ATTN__NAME(set1)(x)
 #define ATTN__ISET(x) ATTN__NAME(iset)((ATTN__BITS)(x))
@@ -10603,11 +10916,11 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nonfinite)(ATTN__V v, const int min
 #endif
 }
 
-/* e^(scale d) = 2^(unit d + rest d), and 0 for d < limit: what the weights of a row have in common. */
+/* e^(scale d) = 2^(log2e d + log2e_rest d), and 0 for d < limit: what the weights of a row have in common. */
 #define ATTN__PARAMS ATTN__NAME(params)
 typedef struct ATTN__PARAMS {
     double scale;
-    ATTN__V unit, rest, limit;
+    ATTN__V log2e, log2e_rest, limit;
 } ATTN__PARAMS;
 
 #if !ATTN__BY_LIBM
@@ -10639,7 +10952,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_bf16)(uint16_t *p, ATTN__V v)
 #endif
 
 /* p, a minimax polynomial, with 2^f = 1 + p f for -1/2 <= f <= 1/2 */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2_part)(ATTN__V f)
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2_poly)(ATTN__V f)
 {
 #if ATTN__REAL_F64
     static const double attn__terms[] = {
@@ -10658,19 +10971,19 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2_part)(ATTN__V f)
     return p;
 }
 
-/* x unit + x rest - n, where x unit is nearly n: so its own rounding must not count. Without an instruction for that,
+/* x log2e + x log2e_rest - n, where x log2e is nearly n: so its own rounding must not count. Without an instruction for that,
    both are cut in halves, whose products are exact.                                                     Dekker 1971 */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fraction)(ATTN__V x, ATTN__V unit, ATTN__V rest, ATTN__V n)
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fraction)(ATTN__V x, ATTN__V log2e, ATTN__V log2e_rest, ATTN__V n)
 {
 #ifdef ATTN__FMS
-    return ATTN__FMA(x, rest, ATTN__FMS(x, unit, n));
+    return ATTN__FMA(x, log2e_rest, ATTN__FMS(x, log2e, n));
 #else
     ATTN__I upper = ATTN__ISET((ATTN__BITS)-1 << (ATTN__MANTISSA / 2 + 1));
     ATTN__V x1 = ATTN__AS_REAL(ATTN__IAND(ATTN__AS_BITS(x), upper)), x2 = ATTN__SUB(x, x1);
-    ATTN__V unit1 = ATTN__AS_REAL(ATTN__IAND(ATTN__AS_BITS(unit), upper));
-    ATTN__V unit2 = ATTN__ADD(ATTN__SUB(unit, unit1), rest);
+    ATTN__V unit1 = ATTN__AS_REAL(ATTN__IAND(ATTN__AS_BITS(log2e), upper));
+    ATTN__V unit2 = ATTN__ADD(ATTN__SUB(log2e, unit1), log2e_rest);
     ATTN__V f = ATTN__FMA(x1, unit2, ATTN__SUB(ATTN__MUL(x1, unit1), n));
-    return ATTN__FMA(x2, unit, f);
+    return ATTN__FMA(x2, log2e, f);
 #endif
 }
 
@@ -10684,7 +10997,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_parts)(ATTN__V x, ATTN__V *n, A
     x = ATTN__MAX(x, ATTN__SET1(least));
     *n = ATTN__ROUND(ATTN__MUL(x, ATTN__SET1(log2e)));
     *f = ATTN__NAME(fraction)(x, ATTN__SET1(log2e), ATTN__SET1(log2e_rest), *n);
-    return ATTN__NAME(exp2_part)(*f);
+    return ATTN__NAME(exp2_poly)(*f);
 }
 
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
@@ -10698,10 +11011,10 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
    exponent and added to the bits of 2^f, it multiplies by 2^n. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_scaled)(ATTN__V d, const ATTN__PARAMS *p)
 {
-    ATTN__V magic = ATTN__SET1(ATTN__MAGIC), z = ATTN__FMA(d, p->unit, magic), f, e;
+    ATTN__V magic = ATTN__SET1(ATTN__MAGIC), z = ATTN__FMA(d, p->log2e, magic), f, e;
     ATTN__PIN(z);
-    f = ATTN__NAME(fraction)(d, p->unit, p->rest, ATTN__SUB(z, magic));
-    e = ATTN__FMA(ATTN__NAME(exp2_part)(f), f, ATTN__SET1((ATTN__R)1));
+    f = ATTN__NAME(fraction)(d, p->log2e, p->log2e_rest, ATTN__SUB(z, magic));
+    e = ATTN__FMA(ATTN__NAME(exp2_poly)(f), f, ATTN__SET1((ATTN__R)1));
     return ATTN__AS_REAL(
         ATTN__IADD_UNLESS(ATTN__AS_BITS(e), ATTN__ISHL(ATTN__AS_BITS(z), ATTN__MANTISSA), d, p->limit));
 }
@@ -10737,7 +11050,7 @@ static ATTN__R ATTN__NAME(exp_scaled)(ATTN__R d, const ATTN__PARAMS *p)
 static const ATTN__R ATTN__NAME(count)[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 /* The first n of W reals, or all of them where n is more; the others are 0. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_part)(const ATTN__R *p, size_t n)
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_first)(const ATTN__R *p, size_t n)
 {
     if (n >= ATTN__W)
         return ATTN__LOAD(p);
@@ -10756,7 +11069,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_part)(const ATTN__R *p, size_t
 }
 
 /* Stores as many; what follows them may belong to another row. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, size_t n)
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_first)(ATTN__R *p, ATTN__V v, size_t n)
 {
     if (n >= ATTN__W)
         ATTN__STORE(p, v);
@@ -10822,12 +11135,12 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave_128)(ATTN__V a, ATTN__V 
 }
 
 /* The sums of the 128 bits of each vector: those of v[0], then of v[1], .. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_chunks)(const ATTN__V *v)
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_128)(const ATTN__V *v)
 {
 #if ATTN__AVX512
-    ATTN__V x = ATTN__ADD(ATTN__CHUNKS(v[0], v[1], 0x88), ATTN__CHUNKS(v[0], v[1], 0xdd));
-    ATTN__V y = ATTN__ADD(ATTN__CHUNKS(v[2], v[3], 0x88), ATTN__CHUNKS(v[2], v[3], 0xdd));
-    return ATTN__ADD(ATTN__CHUNKS(x, y, 0x88), ATTN__CHUNKS(x, y, 0xdd));
+    ATTN__V x = ATTN__ADD(ATTN__SHUFFLE_128(v[0], v[1], 0x88), ATTN__SHUFFLE_128(v[0], v[1], 0xdd));
+    ATTN__V y = ATTN__ADD(ATTN__SHUFFLE_128(v[2], v[3], 0x88), ATTN__SHUFFLE_128(v[2], v[3], 0xdd));
+    return ATTN__ADD(ATTN__SHUFFLE_128(x, y, 0x88), ATTN__SHUFFLE_128(x, y, 0xdd));
 #elif ATTN__PASS == ATTN__PASS_AVX2
     return ATTN__ADD(ATTN__X(permute2f128)(v[0], v[1], 0x20), ATTN__X(permute2f128)(v[0], v[1], 0x31));
 #else
@@ -10843,12 +11156,13 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_128)(ATTN__V *v)
     int i, step;
     ATTN__UNROLL
     for (step = 1; step < ATTN__LANES128; step *= 2) {
-        ATTN__EACH (i, ATTN__LANES128 / 2) {
+        ATTN__EACH(i, ATTN__LANES128 / 2)
+        {
             y[2 * i] = ATTN__NAME(interleave_128)(v[i], v[i + ATTN__LANES128 / 2], 0);
             y[2 * i + 1] = ATTN__NAME(interleave_128)(v[i], v[i + ATTN__LANES128 / 2], 1);
         }
-        ATTN__EACH (i, ATTN__LANES128)
-            v[i] = y[i];
+        ATTN__EACH(i, ATTN__LANES128)
+        v[i] = y[i];
     }
 }
 
@@ -10863,14 +11177,14 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_block)(ATTN__R *x, ptrdiff_t
     size_t r;
     int i;
     for (r = 0; r < high; r += ATTN__LANES128) {
-        ATTN__EACH (i, ATTN__LANES128)
-            v[i] = ATTN__NAME(load_128)((const char *)(in + r + i * cs), ATTN__LANES128 * cs * (ptrdiff_t)sizeof *in);
+        ATTN__EACH(i, ATTN__LANES128)
+        v[i] = ATTN__NAME(load_128)((const char *)(in + r + i * cs), ATTN__LANES128 * cs * (ptrdiff_t)sizeof *in);
         ATTN__NAME(transpose_128)(v);
-        ATTN__EACH (i, ATTN__LANES128)
-            if (whole)
-                ATTN__STORE(x + ((ptrdiff_t)r + i) * rs, ATTN__MUL(v[i], alpha));
-            else if (r + (size_t)i < high)
-                ATTN__NAME(store_part)(x + ((ptrdiff_t)r + i) * rs, ATTN__MUL(v[i], alpha), wide);
+        ATTN__EACH(i, ATTN__LANES128)
+        if (whole)
+            ATTN__STORE(x + ((ptrdiff_t)r + i) * rs, ATTN__MUL(v[i], alpha));
+        else if (r + (size_t)i < high)
+            ATTN__NAME(store_first)(x + ((ptrdiff_t)r + i) * rs, ATTN__MUL(v[i], alpha), wide);
     }
 }
 
@@ -10878,7 +11192,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_block)(ATTN__R *x, ptrdiff_t
 ATTN__TARGET static void ATTN__NAME(transpose)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs, size_t rows,
                                                size_t cols, double alpha)
 {
-    ATTN__R part[ATTN__W * ATTN__W];
+    ATTN__R buffer[ATTN__W * ATTN__W];
     ATTN__V factor = ATTN__SET1((ATTN__R)alpha);
     size_t r, c, i, high, wide;
     for (c = 0; c < cols; c += ATTN__W) {
@@ -10889,9 +11203,9 @@ ATTN__TARGET static void ATTN__NAME(transpose)(ATTN__R *x, ptrdiff_t rs, const A
         for (; r < rows; r += high) {
             high = attn__min(rows - r, ATTN__W);
             for (i = 0; i < ATTN__W; i++)
-                ATTN__STORE(part + i * ATTN__W,
-                            ATTN__NAME(load_part)(in + (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs + r, high));
-            ATTN__NAME(transpose_block)(x + (ptrdiff_t)r * rs + c, rs, part, ATTN__W, high, wide, factor, 0);
+                ATTN__STORE(buffer + i * ATTN__W,
+                            ATTN__NAME(load_first)(in + (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs + r, high));
+            ATTN__NAME(transpose_block)(x + (ptrdiff_t)r * rs + c, rs, buffer, ATTN__W, high, wide, factor, 0);
         }
     }
 }
@@ -10937,20 +11251,20 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const void *p, attn_dtype dt
 /* Fewer than W of them, of any type, with zeros after them, as they lie where a row ends. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(widen_rest)(ATTN__R *x, const void *p, attn_dtype dtype, size_t n)
 {
-    char part[8 * ATTN__W];
-    ATTN__MEMSET(part, 0, sizeof part);
-    ATTN__MEMCPY(part, p, n * attn__size(dtype));
-    ATTN__STORE(x, ATTN__NAME(widen)(part, dtype));
+    char buffer[8 * ATTN__W];
+    ATTN__MEMSET(buffer, 0, sizeof buffer);
+    ATTN__MEMCPY(buffer, p, n * attn__size(dtype));
+    ATTN__STORE(x, ATTN__NAME(widen)(buffer, dtype));
 }
 
 /* The first n of them, W at most; the others are 0. Whole vectors are in the loops, what is left is not. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen_part)(const void *p, attn_dtype dtype, size_t n)
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen_first)(const void *p, attn_dtype dtype, size_t n)
 {
     ATTN__R rest[ATTN__W];
     if (ATTN__W == 1 || n == ATTN__W)
         return ATTN__NAME(widen)(p, dtype);
     if (dtype == ATTN__REAL)
-        return ATTN__NAME(load_part)((const ATTN__R *)p, n);
+        return ATTN__NAME(load_first)((const ATTN__R *)p, n);
     ATTN__NAME(widen_rest)(rest, p, dtype, n);
     return ATTN__LOAD(rest);
 }
@@ -10977,18 +11291,18 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow)(void *p, ATTN__V v, attn_dtype
 /* The first n of W reals, fewer than all. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(narrow_rest)(void *p, const ATTN__R *x, attn_dtype dtype, size_t n)
 {
-    char part[8 * ATTN__W];
-    ATTN__NAME(narrow)(part, ATTN__LOAD(x), dtype);
-    ATTN__MEMCPY(p, part, n * attn__size(dtype));
+    char buffer[8 * ATTN__W];
+    ATTN__NAME(narrow)(buffer, ATTN__LOAD(x), dtype);
+    ATTN__MEMCPY(p, buffer, n * attn__size(dtype));
 }
 
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow_part)(void *p, ATTN__V v, attn_dtype dtype, size_t n)
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow_first)(void *p, ATTN__V v, attn_dtype dtype, size_t n)
 {
     ATTN__R rest[ATTN__W];
     if (ATTN__W == 1 || n == ATTN__W)
         ATTN__NAME(narrow)(p, v, dtype);
     else if (dtype == ATTN__REAL)
-        ATTN__NAME(store_part)((ATTN__R *)p, v, n);
+        ATTN__NAME(store_first)((ATTN__R *)p, v, n);
     else {
         ATTN__STORE(rest, v);
         ATTN__NAME(narrow_rest)(p, rest, dtype, n);
@@ -11002,12 +11316,12 @@ enum { ATTN__NAME(as_is), ATTN__NAME(scaled), ATTN__NAME(added) };
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(move)(void *to, attn_dtype to_type, const void *from, attn_dtype from_type,
                                                 size_t n, ATTN__V alpha, const int how)
 {
-    ATTN__V v = ATTN__NAME(widen_part)(from, from_type, n);
+    ATTN__V v = ATTN__NAME(widen_first)(from, from_type, n);
     if (how == ATTN__NAME(scaled))
         v = ATTN__MUL(v, alpha);
     if (how == ATTN__NAME(added))
-        v = ATTN__FMA(v, alpha, ATTN__NAME(widen_part)(to, to_type, n));
-    ATTN__NAME(narrow_part)(to, v, to_type, n);
+        v = ATTN__FMA(v, alpha, ATTN__NAME(widen_first)(to, to_type, n));
+    ATTN__NAME(narrow_first)(to, v, to_type, n);
 }
 
 /* to[r][c] = from[r][c]; to may be from. */
@@ -11112,16 +11426,16 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *v
         high = real ? rows : attn__min(rows - r, ATTN__HIGH);
         for (c = 0; c < cols; c += wide, x += wide) {
             char *at = (char *)view + ((ptrdiff_t)r + (ptrdiff_t)c * cs) * size;
-            ATTN__R *turned = real ? (ATTN__R *)(void *)at : buffer;
+            ATTN__R *transposed = real ? (ATTN__R *)(void *)at : buffer;
             wide = attn__min(cols - c, real && storing ? ATTN__LANES128 : ATTN__W);
             if (storing)
-                ATTN__NAME(transpose)(turned, step, x, (ptrdiff_t)ld, wide, high, real ? alpha : 1.0);
+                ATTN__NAME(transpose)(transposed, step, x, (ptrdiff_t)ld, wide, high, real ? alpha : 1.0);
             if (!real && storing)
                 ATTN__NAME(store)(at, dtype, cs, 1, buffer, ATTN__HIGH, wide, high, alpha);
             if (!real && !storing)
                 ATTN__NAME(load)(buffer, ATTN__HIGH, at, dtype, cs, 1, wide, high);
             if (!storing)
-                ATTN__NAME(transpose)(x, (ptrdiff_t)ld, turned, step, high, wide, 1.0);
+                ATTN__NAME(transpose)(x, (ptrdiff_t)ld, transposed, step, high, wide, 1.0);
         }
         x += high * ld - cols;
     }
@@ -11171,12 +11485,11 @@ ATTN__TARGET static void ATTN__NAME(pair_transposed)(ATTN__R *x, size_t ld, cons
         for (i = 0; i < ATTN__W; i++) /* past the last column: that again */
             at[i] = in + 2 * (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs;
         for (p = 0; p < pairs; p += ATTN__LANES128) {
-            ATTN__EACH (i, ATTN__LANES128)
-                v[i] =
-                    ATTN__NAME(load_quarters)(at[i] + 4 * p, at[i + 4] + 4 * p, at[i + 8] + 4 * p, at[i + 12] + 4 * p);
+            ATTN__EACH(i, ATTN__LANES128)
+            v[i] = ATTN__NAME(load_quarters)(at[i] + 4 * p, at[i + 4] + 4 * p, at[i + 8] + 4 * p, at[i + 12] + 4 * p);
             ATTN__NAME(transpose_128)(v);
-            ATTN__EACH (i, ATTN__LANES128)
-                ATTN__NAME(store_part)(x + (p + i) * ld + c, v[i], wide);
+            ATTN__EACH(i, ATTN__LANES128)
+            ATTN__NAME(store_first)(x + (p + i) * ld + c, v[i], wide);
         }
     }
 }
@@ -11226,7 +11539,7 @@ ATTN__TARGET static void ATTN__NAME(load_panel)(void *pairs, size_t ld, const vo
         beside = r + 1 < rows ? 2 : 0;
         for (c = 0; cs == 1 && c < cols; c += ATTN__W) {
             size_t n = attn__min(cols - c, ATTN__W);
-            ATTN__NAME(store_part)(x + c, ATTN__NAME(load_pair)(p + 2 * c, q + beside * (ptrdiff_t)c, n), n);
+            ATTN__NAME(store_first)(x + c, ATTN__NAME(load_pair)(p + 2 * c, q + beside * (ptrdiff_t)c, n), n);
         }
         for (; c < cols; c++) {
             ATTN__MEMCPY(pair, p + 2 * (ptrdiff_t)c * cs, 2);
@@ -11256,7 +11569,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_element)(const ATTN__R *p)
     ATTN__MEMCPY(&pair, p, sizeof pair);
     return ATTN__AS_REAL(ATTN__ISET(pair));
 }
-#endif /* ATTN__PAIRS */
+#endif                                                       /* ATTN__PAIRS */
 
 /* A row is looked at as a whole before it decides, so that the loop over its vectors has no branch. */
 ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
@@ -11266,7 +11579,7 @@ ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size
         const ATTN__R *x = (const ATTN__R *)xv + (ptrdiff_t)r * ld;
         int found = 0;
         for (c = 0; c < cols; c += ATTN__W)
-            found |= ATTN__NAME(any_nonfinite)(ATTN__NAME(load_part)(x + c, cols - c), 1);
+            found |= ATTN__NAME(any_nonfinite)(ATTN__NAME(load_first)(x + c, cols - c), 1);
         if (found)
             return 1;
     }
@@ -11293,13 +11606,14 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
         const ATTN__R *from = b + chain * (size_t)vectors * ATTN__W;
         ATTN__R *to = c + (part ? chain * tile : 0);
         ptrdiff_t at = (ptrdiff_t)chain * ks;
-        ATTN__EACH (r, ATTN__ROWS)
-            ATTN__EACH (v, vectors)
-                sum[r][v] = part & ATTN__BEGUN ? ATTN__LOAD(to + (r * vectors + v) * ATTN__W) : zero;
+        ATTN__EACH(r, ATTN__ROWS)
+        ATTN__EACH(v, vectors)
+        sum[r][v] = part & ATTN__BEGUN ? ATTN__LOAD(to + (r * vectors + v) * ATTN__W) : zero;
         for (terms = factor ? depth : (depth + 1 - chain) / 2; terms > 0; terms--) {
             ATTN__V b0 = ATTN__LOAD_PANEL(from), b1 = vectors > 1 ? ATTN__LOAD_PANEL(from + ATTN__W) : b0;
             ATTN__V b2 = vectors > 2 ? ATTN__LOAD_PANEL(from + 2 * ATTN__W) : b0;
-            ATTN__EACH (r, ATTN__ROWS) {
+            ATTN__EACH(r, ATTN__ROWS)
+            {
                 ATTN__V x = ATTN__SET_ELEMENT(a[r] + at);
 #if ATTN__PASS == ATTN__PASS_VECTOR128 && defined(ATTN__X86) /* no register is left for b2 */
                 ATTN__PIN_POINTER(from);
@@ -11316,15 +11630,16 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
         }
         if (factor || (chain > 0 && !(part & ATTN__UNFINISHED))) { /* the first chain times 1 */
             to = c;
-            ATTN__EACH (v, vectors) {
+            ATTN__EACH(v, vectors)
+            {
                 ATTN__V times = factor ? ATTN__LOAD(factor + v * ATTN__W) : ATTN__SET1((ATTN__R)1);
-                ATTN__EACH (r, ATTN__ROWS)
-                    sum[r][v] = ATTN__FMA(ATTN__LOAD(to + (r * vectors + v) * ATTN__W), times, sum[r][v]);
+                ATTN__EACH(r, ATTN__ROWS)
+                sum[r][v] = ATTN__FMA(ATTN__LOAD(to + (r * vectors + v) * ATTN__W), times, sum[r][v]);
             }
         }
-        ATTN__EACH (r, ATTN__ROWS)
-            ATTN__EACH (v, vectors)
-                ATTN__STORE(to + (r * vectors + v) * ATTN__W, sum[r][v]);
+        ATTN__EACH(r, ATTN__ROWS)
+        ATTN__EACH(v, vectors)
+        ATTN__STORE(to + (r * vectors + v) * ATTN__W, sum[r][v]);
     }
 }
 
@@ -11381,8 +11696,8 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fold)(ATTN__V v, const int sum)
 #if ATTN__W > 1
     int step;
 #if ATTN__AVX512
-    v = ATTN__NAME(add_or_max)(ATTN__CHUNKS(v, v, 0x44), ATTN__CHUNKS(v, v, 0xee), sum);
-    v = ATTN__NAME(add_or_max)(ATTN__CHUNKS(v, v, 0x00), ATTN__CHUNKS(v, v, 0x55), sum);
+    v = ATTN__NAME(add_or_max)(ATTN__SHUFFLE_128(v, v, 0x44), ATTN__SHUFFLE_128(v, v, 0xee), sum);
+    v = ATTN__NAME(add_or_max)(ATTN__SHUFFLE_128(v, v, 0x00), ATTN__SHUFFLE_128(v, v, 0x55), sum);
 #elif ATTN__PASS == ATTN__PASS_AVX2
     v = ATTN__NAME(add_or_max)(ATTN__X(permute2f128)(v, v, 0x00), ATTN__X(permute2f128)(v, v, 0x11), sum);
 #endif
@@ -11404,7 +11719,8 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
     size_t i = 0, j, count;
     int found = 0;
     for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W) {
-        ATTN__EACH (j, 4) {
+        ATTN__EACH(j, 4)
+        {
             v = ATTN__LOAD(x + i + j * ATTN__W);
             found |= ATTN__NAME(any_nonfinite)(v, 0);
             top[j] = ATTN__MAX(top[j], v);
@@ -11412,7 +11728,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
     }
     for (; i < n; i += ATTN__W) {
         count = attn__min(n - i, ATTN__W);
-        v = ATTN__NAME(first_lanes)(ATTN__NAME(load_part)(x + i, n - i), m, count);
+        v = ATTN__NAME(first_lanes)(ATTN__NAME(load_first)(x + i, n - i), m, count);
         found |= ATTN__NAME(any_nonfinite)(v, 0);
         top[0] = ATTN__MAX(top[0], v);
     }
@@ -11429,7 +11745,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
     const ATTN__R *x = (const ATTN__R *)xv;
     ATTN__R *e = (ATTN__R *)ev, lanes[ATTN__W];
     ATTN__V m = ATTN__SET1((ATTN__R)max), zero = ATTN__SET1((ATTN__R)0), sum = zero, v;
-    double parts[ATTN__W];
+    double doubles[ATTN__W];
     size_t i = 0, j, count, end;
     while (n - i >= 4 * ATTN__W) { /* sums of a few, then of those: rounding errors do not pile up */
         ATTN__V sums[4] = {zero, zero, zero, zero};
@@ -11445,17 +11761,17 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
     }
     for (; i < n; i += ATTN__W) { /* in whole vectors to the end: an element's bits do not depend on its place */
         count = attn__min(n - i, ATTN__W);
-        v = ATTN__NAME(exp)(ATTN__SUB(ATTN__NAME(load_part)(x + i, n - i), m));
-        ATTN__NAME(store_part)(e + i, v, n - i);
+        v = ATTN__NAME(exp)(ATTN__SUB(ATTN__NAME(load_first)(x + i, n - i), m));
+        ATTN__NAME(store_first)(e + i, v, n - i);
         sum = ATTN__ADD(sum, ATTN__NAME(first_lanes)(v, zero, count));
     }
     ATTN__STORE(lanes, sum);
     for (j = 0; j < ATTN__W; j++)
-        parts[j] = (double)lanes[j];
+        doubles[j] = (double)lanes[j];
     for (count = ATTN__W / 2; count > 0; count /= 2)
         for (j = 0; j < count; j++)
-            parts[j] += parts[j + count];
-    return parts[0];
+            doubles[j] += doubles[j + count];
+    return doubles[0];
 }
 
 #else
@@ -11550,20 +11866,20 @@ ATTN__TARGET static int ATTN__NAME(classify)(const unsigned char *mask, ptrdiff_
 }
 
 /* A block's numbers, in either layout, as groups of vectors: those of a group belong to the same queries. Vector i of
-   group g lies at g * group_step + i * step. Its lanes are of one element of as many queries, or of W elements of one query. */
-typedef struct ATTN__NAME(groups) {
-    size_t groups, vectors, group_step, step, elements;
-} ATTN__NAME(groups);
+   group g lies at g * strip_step + i * step. Its lanes are of one element of as many queries, or of W elements of one query. */
+typedef struct ATTN__NAME(strips) {
+    size_t strips, vectors, strip_step, step, elements;
+} ATTN__NAME(strips);
 
-static ATTN__NAME(groups) ATTN__NAME(groups_of)(attn__layout layout, size_t elements, size_t queries)
+static ATTN__NAME(strips) ATTN__NAME(strips_of)(attn__layout layout, size_t elements, size_t queries)
 {
-    ATTN__NAME(groups) by_query = {attn__blocks(queries, ATTN__W), elements, ATTN__W, layout.element, 1};
-    ATTN__NAME(groups) by_element = {queries, attn__blocks(elements, ATTN__W), layout.query, ATTN__W, ATTN__W};
+    ATTN__NAME(strips) by_query = {attn__ceil_div(queries, ATTN__W), elements, ATTN__W, layout.element, 1};
+    ATTN__NAME(strips) by_element = {queries, attn__ceil_div(elements, ATTN__W), layout.query, ATTN__W, ATTN__W};
     return layout.query == 1 ? by_query : by_element;
 }
 
 /* What belongs to the queries of a group. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(of_group)(const void *x, attn__layout layout, size_t g)
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(of_strip)(const void *x, attn__layout layout, size_t g)
 {
     const ATTN__R *reals = (const ATTN__R *)x;
     return layout.query == 1 ? ATTN__LOAD(reals + g * ATTN__W) : ATTN__SET1(reals[g]);
@@ -11603,11 +11919,11 @@ ATTN__TARGET static void ATTN__NAME(finish)(const attn__state *state, void *inve
 ATTN__TARGET static void ATTN__NAME(scale)(void *xv, attn__layout layout, size_t elements, size_t queries,
                                            const void *factors)
 {
-    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(layout, elements, queries);
+    ATTN__NAME(strips) e = ATTN__NAME(strips_of)(layout, elements, queries);
     size_t g, i;
-    for (g = 0; g < e.groups; g++) {
-        ATTN__V factor = ATTN__NAME(of_group)(factors, layout, g);
-        ATTN__R *x = (ATTN__R *)xv + g * e.group_step;
+    for (g = 0; g < e.strips; g++) {
+        ATTN__V factor = ATTN__NAME(of_strip)(factors, layout, g);
+        ATTN__R *x = (ATTN__R *)xv + g * e.strip_step;
         for (i = 0; i < e.vectors; i++, x += e.step)
             ATTN__STORE(x, ATTN__MUL(ATTN__LOAD(x), factor));
     }
@@ -11615,8 +11931,8 @@ ATTN__TARGET static void ATTN__NAME(scale)(void *xv, attn__layout layout, size_t
 
 ATTN__TARGET static void ATTN__NAME(scale_keys)(const attn__tile *t, const void *scales)
 {
-    const attn__layout turned = {t->layout.query, t->layout.element}; /* keys in place of queries */
-    ATTN__NAME(scale)(t->scores, turned, t->queries, t->keys, scales);
+    const attn__layout swapped = {t->layout.query, t->layout.element}; /* keys in place of queries */
+    ATTN__NAME(scale)(t->scores, swapped, t->queries, t->keys, scales);
 }
 
 /* What walks with j by steps of 2^32 / golden ratio is mixed as in lowbias32 (Wellons 2018, hash-prospector), from the
@@ -11625,15 +11941,15 @@ ATTN__TARGET static void ATTN__NAME(scale_keys)(const attn__tile *t, const void 
 ATTN__TARGET ATTN__VECTORIZE static void ATTN__NAME(drop)(const attn__tile *t, void *xv, const uint32_t *rows,
                                                           uint32_t threshold, double keep)
 {
-    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
+    ATTN__NAME(strips) e = ATTN__NAME(strips_of)(t->layout, t->keys, t->queries);
     ATTN__R zero, kept = (ATTN__R)keep, others[ATTN__W]; /* 0 is data: no compiler makes x 0 = 0 of it */
     const uint32_t step = 0x9e3779b9u, steps = (uint32_t)e.elements * step;
     const size_t by_query = t->layout.query == 1, more = (e.vectors * e.elements - t->keys) * sizeof zero;
     uint32_t low[ATTN__W], high[ATTN__W], bits;
     size_t g, k, i;
     ATTN__MEMCPY(&zero, t->zero, sizeof zero);
-    for (g = 0; g < e.groups; g++) {
-        ATTN__R *row = (ATTN__R *)xv + g * e.group_step, *x = row;
+    for (g = 0; g < e.strips; g++) {
+        ATTN__R *row = (ATTN__R *)xv + g * e.strip_step, *x = row;
         for (i = 0; i < ATTN__W; i++) {
             k = by_query ? g * ATTN__W + i : g;
             high[i] = rows[t->lanes + k];
@@ -11658,7 +11974,7 @@ static ATTN__R ATTN__NAME(softcap_one)(ATTN__R s, double scale, double cap)
 
 ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, double cap)
 {
-    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
+    ATTN__NAME(strips) e = ATTN__NAME(strips_of)(t->layout, t->keys, t->queries);
     size_t g, i;
 #if !ATTN__BY_LIBM
     double size = attn__divide(scale < 0 ? -scale : scale, cap);
@@ -11666,8 +11982,8 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
     ATTN__V caps = ATTN__SET1((ATTN__R)cap), scales = ATTN__SET1((ATTN__R)scale);
     ATTN__V ratio = ATTN__SET1(in_range ? (ATTN__R)(scale / cap) : 0);
 #endif
-    for (g = 0; g < e.groups; g++) {
-        ATTN__R *s = (ATTN__R *)t->scores + g * e.group_step;
+    for (g = 0; g < e.strips; g++) {
+        ATTN__R *s = (ATTN__R *)t->scores + g * e.strip_step;
         for (i = 0; i < e.vectors; i++, s += e.step) {
 #if !ATTN__BY_LIBM
             ATTN__R lanes[ATTN__W];
@@ -11703,8 +12019,8 @@ ATTN__TARGET static void ATTN__NAME(bias_rows)(const attn__tile *t, double scale
         const char *from = (const char *)t->bias_rows + (ptrdiff_t)c * row;
         ATTN__R *s = (ATTN__R *)t->scores + c;
         for (k = 0; k < keys; k += ATTN__LANES128, from += 16) {
-            ATTN__EACH (i, ATTN__LANES128)
-                v[i] = ATTN__NAME(load_128)(from + i * row, ATTN__LANES128 * row);
+            ATTN__EACH(i, ATTN__LANES128)
+            v[i] = ATTN__NAME(load_128)(from + i * row, ATTN__LANES128 * row);
             ATTN__NAME(transpose_128)(v);
             ATTN__UNROLL
             for (i = 0; i < ATTN__LANES128; i++, s += ld)
@@ -11738,7 +12054,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick_visible)(const attn__tile *t, 
 ATTN__TARGET static void ATTN__NAME(edit)(const attn__tile *tile, double scale, int hide)
 {
     const attn__tile copy = *tile, *t = &copy; /* which no store into scores changes */
-    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
+    ATTN__NAME(strips) e = ATTN__NAME(strips_of)(t->layout, t->keys, t->queries);
     ATTN__V zero = ATTN__SET1((ATTN__R)0), scales = ATTN__SET1((ATTN__R)scale), position = zero, slope = zero;
     ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
     ATTN__V lanes = e.elements > 1 ? ATTN__LOAD(ATTN__NAME(count)) : zero, first = lanes, end = lanes, bias = zero;
@@ -11750,16 +12066,16 @@ ATTN__TARGET static void ATTN__NAME(edit)(const attn__tile *tile, double scale, 
         return;
     }
 #endif
-    for (g = 0; g < e.groups; g++) {
+    for (g = 0; g < e.strips; g++) {
         if (bounds) {
-            first = ATTN__NAME(of_group)(t->bounds.first, t->layout, g);
-            end = ATTN__NAME(of_group)(t->bounds.end, t->layout, g);
+            first = ATTN__NAME(of_strip)(t->bounds.first, t->layout, g);
+            end = ATTN__NAME(of_strip)(t->bounds.end, t->layout, g);
         }
         if (slopes) {
-            position = ATTN__NAME(of_group)(t->position, t->layout, g);
-            slope = ATTN__NAME(of_group)(t->slope, t->layout, g);
+            position = ATTN__NAME(of_strip)(t->position, t->layout, g);
+            slope = ATTN__NAME(of_strip)(t->slope, t->layout, g);
         }
-        for (i = 0, at = g * e.group_step; i < e.vectors; i++, at += e.step) {
+        for (i = 0, at = g * e.strip_step; i < e.vectors; i++, at += e.step) {
             ATTN__R *s = (ATTN__R *)t->scores + at;
             ATTN__V v = ATTN__LOAD(s), key = ATTN__ADD(ATTN__SET1((ATTN__R)(i * e.elements)), lanes);
             if (t->bias)
@@ -11779,21 +12095,21 @@ ATTN__TARGET static void ATTN__NAME(edit)(const attn__tile *tile, double scale, 
                 v = ATTN__FMA(slope, ATTN__MAX(away, ATTN__SUB(zero, away)), v);
             }
             left = t->keys - i * e.elements;
-            ATTN__NAME(store_part)(s, v, left < e.elements ? left : ATTN__W);
+            ATTN__NAME(store_first)(s, v, left < e.elements ? left : ATTN__W);
         }
     }
 }
 
 ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
 {
-    ATTN__PARAMS b;
-    double unit = scale * ATTN__LOG2E;
-    ATTN__R rounded = (ATTN__R)unit;
-    b.scale = scale;
-    b.unit = ATTN__SET1(rounded);
-    b.rest = ATTN__SET1((ATTN__R)(ATTN__REAL_F64 ? scale * ATTN__LOG2E_REST : unit - (double)rounded));
-    b.limit = ATTN__SET1((ATTN__R)((2 - ATTN__BIAS) / unit)); /* 2 to this is the least weight */
-    return b;
+    ATTN__PARAMS p;
+    double log2e = scale * ATTN__LOG2E;
+    ATTN__R rounded = (ATTN__R)log2e;
+    p.scale = scale;
+    p.log2e = ATTN__SET1(rounded);
+    p.log2e_rest = ATTN__SET1((ATTN__R)(ATTN__REAL_F64 ? scale * ATTN__LOG2E_REST : log2e - (double)rounded));
+    p.limit = ATTN__SET1((ATTN__R)((2 - ATTN__BIAS) / log2e)); /* 2 to this is the least weight */
+    return p;
 }
 
 /* exp_scaled of W reals, in their place: by a call, where exponentials are not most of the work. */
@@ -11815,7 +12131,8 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
     size_t ld = t->layout.element, keys = t->keys, whole = keys / 4 * 4, k, j, end;
     int nonfinite;
     for (k = 0; k < whole; k += 4) {
-        ATTN__EACH (j, 4) {
+        ATTN__EACH(j, 4)
+        {
             v = ATTN__LOAD(s + (k + j) * ld);
             zeros[j] = ATTN__FMA(v, zero, zeros[j]);
             most[j] = ATTN__MAX(most[j], v);
@@ -11863,14 +12180,14 @@ ATTN__TARGET static void ATTN__NAME(weights)(const attn__tile *t, void *xv, size
     for (i = 0; i < n; i += ATTN__W) {
         v = nothing;
         if (i + ATTN__W > first && i < end) {
-            v = ATTN__SUB(ATTN__NAME(load_part)(x + i, n - i), most);
+            v = ATTN__SUB(ATTN__NAME(load_first)(x + i, n - i), most);
             v = ATTN__MUL(ATTN__NAME(exp_scaled)(v, &p), factor);
         }
         if (i < first && i + ATTN__W > first)
             v = ATTN__NAME(first_lanes)(nothing, v, first - i);
         if (i < end && i + ATTN__W > end)
             v = ATTN__NAME(first_lanes)(v, nothing, end - i);
-        ATTN__NAME(store_part)(x + i, v, n - i);
+        ATTN__NAME(store_first)(x + i, v, n - i);
     }
 }
 
@@ -11970,14 +12287,14 @@ ATTN__TARGET static void ATTN__NAME(softcap_backward)(const attn__tile *t, void 
                                                       double factor)
 {
     ATTN__V zero = ATTN__SET1((ATTN__R)0), one = ATTN__SET1((ATTN__R)1), caps = ATTN__SET1((ATTN__R)cap);
-    ATTN__V part = ATTN__SET1((ATTN__R)(1 / cap)), times = ATTN__SET1((ATTN__R)factor);
+    ATTN__V inverse = ATTN__SET1((ATTN__R)(1 / cap)), times = ATTN__SET1((ATTN__R)factor);
     const ATTN__R *capped = (const ATTN__R *)cappedv;
     ATTN__R *ds = (ATTN__R *)dsv;
     size_t i, n = t->keys * t->lanes;
     for (i = 0; i < n; i += ATTN__W) {
         ATTN__V d = ATTN__LOAD(ds + i), c = ATTN__LOAD(capped + i), x;
         c = ATTN__MAX(c, ATTN__SUB(zero, c)); /* |capped|; exactly the cap where tanh is 1 */
-        x = ATTN__MUL(ATTN__MUL(ATTN__SUB(caps, c), part), ATTN__ADD(one, ATTN__MUL(c, part)));
+        x = ATTN__MUL(ATTN__MUL(ATTN__SUB(caps, c), inverse), ATTN__ADD(one, ATTN__MUL(c, inverse)));
         x = ATTN__MUL(ATTN__MUL(d, x), times);
         ATTN__STORE(ds + i, ATTN__PICK(d, zero, x, ATTN__PICK(zero, d, x, d)));
     }
@@ -12057,7 +12374,7 @@ ATTN__TARGET static void ATTN__NAME(sum_distances)(const attn__tile *t, void *su
 ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__state *a, const attn__state *b, size_t dims,
                                            double scale)
 {
-    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(a->layout, dims, t->queries);
+    ATTN__NAME(strips) e = ATTN__NAME(strips_of)(a->layout, dims, t->queries);
     ATTN__R *max = (ATTN__R *)a->max, *sum = (ATTN__R *)a->sum, factor[ATTN__TILE_COLS], factor_b[ATTN__TILE_COLS];
     const ATTN__R *max_b = (const ATTN__R *)b->max, *sum_b = (const ATTN__R *)b->sum;
     ATTN__PARAMS params = ATTN__NAME(exp_params)(scale);
@@ -12075,11 +12392,11 @@ ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__stat
         x = ATTN__MUL(ATTN__LOAD(sum + c), ATTN__LOAD(factor + c));
         ATTN__STORE(sum + c, ATTN__FMA(ATTN__LOAD(sum_b + c), ATTN__LOAD(factor_b + c), x));
     }
-    for (g = 0; g < e.groups; g++) {
-        ATTN__R *out = (ATTN__R *)a->out + g * e.group_step;
-        const ATTN__R *out_b = (const ATTN__R *)b->out + g * e.group_step;
-        x = ATTN__NAME(of_group)(factor, a->layout, g);
-        y = ATTN__NAME(of_group)(factor_b, a->layout, g);
+    for (g = 0; g < e.strips; g++) {
+        ATTN__R *out = (ATTN__R *)a->out + g * e.strip_step;
+        const ATTN__R *out_b = (const ATTN__R *)b->out + g * e.strip_step;
+        x = ATTN__NAME(of_strip)(factor, a->layout, g);
+        y = ATTN__NAME(of_strip)(factor_b, a->layout, g);
         for (i = 0; i < e.vectors; i++, out += e.step, out_b += e.step)
             ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out_b), y, ATTN__MUL(ATTN__LOAD(out), x)));
     }
@@ -12117,17 +12434,17 @@ ATTN__TARGET static int ATTN__NAME(merge_weights)(attn__merge_rows *rows, size_t
     for (i = 0; i < n; i += ATTN__W) {
         ATTN__V x, y, apart, w, sum, less, more;
         count = attn__min(n - i, ATTN__W);
-        x = ATTN__NAME(load_part)(rows->lse + i, count);
-        y = ATTN__NAME(load_part)(rows->lse_b + i, count);
+        x = ATTN__NAME(load_first)(rows->lse + i, count);
+        y = ATTN__NAME(load_first)(rows->lse_b + i, count);
         nonfinite |= ATTN__NAME(any_nonfinite)(x, 1) | ATTN__NAME(any_nonfinite)(y, 1);
         apart = ATTN__SUB(x, y);
         w = ATTN__NAME(exp)(ATTN__PICK(apart, zero, apart, ATTN__SUB(zero, apart)));
         sum = ATTN__ADD(one, w);
         less = ATTN__DIV(w, sum);
         more = ATTN__DIV(one, sum);
-        ATTN__NAME(store_part)(rows->weight + i, ATTN__PICK(apart, zero, less, more), count);
-        ATTN__NAME(store_part)(rows->weight_b + i, ATTN__PICK(apart, zero, more, less), count);
-        ATTN__NAME(store_part)(rows->log_sum + i, ATTN__NAME(add_log1p)(ATTN__MAX(x, y), w), count);
+        ATTN__NAME(store_first)(rows->weight + i, ATTN__PICK(apart, zero, less, more), count);
+        ATTN__NAME(store_first)(rows->weight_b + i, ATTN__PICK(apart, zero, more, less), count);
+        ATTN__NAME(store_first)(rows->log_sum + i, ATTN__NAME(add_log1p)(ATTN__MAX(x, y), w), count);
     }
     return nonfinite != 0;
 }
@@ -12139,11 +12456,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(merge_row_of)(char *x, const char *y, 
     size_t i, j, size = attn__size(dtype);
     for (i = 0; i < n; i += ATTN__W) {
         j = attn__min(n - i, ATTN__W);
-        v = ATTN__NAME(widen_part)(x + i * size, dtype, j);
-        w = ATTN__NAME(widen_part)(y + i * size, dtype, j);
+        v = ATTN__NAME(widen_first)(x + i * size, dtype, j);
+        w = ATTN__NAME(widen_first)(y + i * size, dtype, j);
         v = ATTN__MUL(v, a);
         ATTN__PIN(v);
-        ATTN__NAME(narrow_part)(x + i * size, ATTN__FMA(w, b, v), dtype, j);
+        ATTN__NAME(narrow_first)(x + i * size, ATTN__FMA(w, b, v), dtype, j);
     }
 }
 
@@ -12201,7 +12518,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(terms)(const char *p, attn_dtype dt
     (void)dtype;
     return ATTN__AS_REAL(_mm512_maskz_loadu_epi16(UINT32_MAX >> (ATTN__TERMS - n), p));
 #else
-    return ATTN__NAME(widen_part)(p, dtype, n);
+    return ATTN__NAME(widen_first)(p, dtype, n);
 #endif
 }
 
@@ -12211,27 +12528,28 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_lanes)(const ATTN__V *v)
 #if ATTN__W > 1
     ATTN__V x[ATTN__LANES128], y[ATTN__W / ATTN__LANES128];
     int i, j, step;
-    ATTN__EACH (i, ATTN__W / ATTN__LANES128) {
-        ATTN__EACH (j, ATTN__LANES128)
-            x[j] = v[i * ATTN__LANES128 + j];
+    ATTN__EACH(i, ATTN__W / ATTN__LANES128)
+    {
+        ATTN__EACH(j, ATTN__LANES128)
+        x[j] = v[i * ATTN__LANES128 + j];
         ATTN__UNROLL
         for (step = ATTN__LANES128 / 2; step > 0; step /= 2) {
-            ATTN__EACH (j, step)
-                x[j] = ATTN__ADD(ATTN__NAME(interleave_128)(x[j], x[j + step], 0),
-                                 ATTN__NAME(interleave_128)(x[j], x[j + step], 1));
+            ATTN__EACH(j, step)
+            x[j] = ATTN__ADD(ATTN__NAME(interleave_128)(x[j], x[j + step], 0),
+                             ATTN__NAME(interleave_128)(x[j], x[j + step], 1));
         }
         y[i] = x[0];
     }
-    return ATTN__NAME(add_chunks)(y);
+    return ATTN__NAME(add_128)(y);
 #else
     return v[0];
 #endif
 }
 
-/* Row r of x; where a loop has more queries than the run, the last one again. */
-ATTN__INLINE const ATTN__R *ATTN__NAME(row_of)(const attn__few_run *run, size_t r)
+/* Row r of x; where a loop has more queries than the job, the last one again. */
+ATTN__INLINE const ATTN__R *ATTN__NAME(row_of)(const attn__few_job *job, size_t r)
 {
-    return (const ATTN__R *)run->x + attn__min(r, run->queries - 1) * run->ldx;
+    return (const ATTN__R *)job->x + attn__min(r, job->queries - 1) * job->ldx;
 }
 
 /* sum += the products of `queries` queries and `keys` keys: of `vectors` vectors of terms of each, from number d on. */
@@ -12241,38 +12559,40 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R
 {
     ATTN__V k;
     int r, j, v;
-    ATTN__EACH (j, keys) {
-        ATTN__EACH (v, vectors) {
+    ATTN__EACH(j, keys)
+    {
+        ATTN__EACH(v, vectors)
+        {
             k = ATTN__NAME(terms)(p[j] + (d + (size_t)v * ATTN__TERMS) * attn__size(dtype), dtype, ATTN__TERMS);
             if (queries > 1)
                 ATTN__PIN(k); /* loaded once */
-            ATTN__EACH (r, queries)
-                sum[r * keys + j] =
-                    ATTN__DOT(k, ATTN__LOAD(q[r] + d / (ATTN__TERMS / ATTN__W) + v * ATTN__W), sum[r * keys + j]);
+            ATTN__EACH(r, queries)
+            sum[r * keys + j] =
+                ATTN__DOT(k, ATTN__LOAD(q[r] + d / (ATTN__TERMS / ATTN__W) + v * ATTN__W), sum[r * keys + j]);
         }
     }
 }
 
 /* sums += those products, of all whole vectors of terms. Each sum is a chain of additions: so many hide how long one
    takes. By one query, some vectors of a key are read at a time. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_block)(const attn__few_run *run, size_t first, size_t key,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_block)(const attn__few_job *job, size_t first, size_t key,
                                                      const char *const *p, attn_dtype dtype, const int queries,
                                                      const int keys)
 {
     const int vectors = queries > 1 ? 1 : 4;
-    const size_t size = attn__size(dtype), dims = run->few->dims, step = (size_t)vectors * ATTN__TERMS;
-    const ptrdiff_t ahead = run->few->ahead;
-    ATTN__V sum[16], *sums = (ATTN__V *)run->lanes + first * ATTN__DOT_KEYS + key;
+    const size_t size = attn__size(dtype), dims = job->few->dims, step = (size_t)vectors * ATTN__TERMS;
+    const ptrdiff_t ahead = job->few->ahead;
+    ATTN__V sum[16], *sums = (ATTN__V *)job->lanes + first * ATTN__DOT_KEYS + key;
     const ATTN__R *q[ATTN__FEW_QUERIES];
     size_t d, i, n;
     int r;
-    ATTN__EACH (r, queries)
-        q[r] = ATTN__NAME(row_of)(run, first + (size_t)r);
-    ATTN__EACH (r, queries * keys)
-        sum[r] = ATTN__SET1((ATTN__R)0);
-    if (run->few->part & ATTN__BEGUN) {
-        ATTN__EACH (r, queries * keys)
-            sum[r] = sums[r / keys * ATTN__DOT_KEYS + r % keys];
+    ATTN__EACH(r, queries)
+    q[r] = ATTN__NAME(row_of)(job, first + (size_t)r);
+    ATTN__EACH(r, queries * keys)
+    sum[r] = ATTN__SET1((ATTN__R)0);
+    if (job->few->part & ATTN__BEGUN) {
+        ATTN__EACH(r, queries * keys)
+        sum[r] = sums[r / keys * ATTN__DOT_KEYS + r % keys];
     }
     for (d = 0; dims - d >= step; d += step) {
         for (i = 0; keys > 4 && ahead && i < (size_t)keys; i++)
@@ -12282,140 +12602,142 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_block)(const attn__few_run *run, s
     }
     for (; vectors > 1 && dims - d >= ATTN__TERMS; d += ATTN__TERMS)
         ATTN__NAME(dot_terms)(sum, q, p, d, dtype, queries, keys, 1);
-    ATTN__EACH (r, queries * keys)
-        sums[r / keys * ATTN__DOT_KEYS + r % keys] = sum[r];
+    ATTN__EACH(r, queries * keys)
+    sums[r / keys * ATTN__DOT_KEYS + r % keys] = sum[r];
 }
 
 /* The same of queries from number r on and keys from number i on, as many as a loop has: each has the registers for
    itself. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const attn__few_run *run, size_t r, size_t i,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const attn__few_job *job, size_t r, size_t i,
                                                        const char *const *p, attn_dtype dtype, size_t keys)
 {
-    if (ATTN__FEW_QUERIES > 2 && run->queries - r > 2)
-        ATTN__NAME(dot_block)(run, r, i, p, dtype, ATTN__FEW_QUERIES, 4);
-    else if (run->queries - r > 1)
-        ATTN__NAME(dot_block)(run, r, i, p, dtype, 2, 4);
+    if (ATTN__FEW_QUERIES > 2 && job->queries - r > 2)
+        ATTN__NAME(dot_block)(job, r, i, p, dtype, ATTN__FEW_QUERIES, 4);
+    else if (job->queries - r > 1)
+        ATTN__NAME(dot_block)(job, r, i, p, dtype, 2, 4);
     else if (!ATTN__SMALL && keys > 4)
-        ATTN__NAME(dot_block)(run, r, i, p, dtype, 1, 8);
+        ATTN__NAME(dot_block)(job, r, i, p, dtype, 1, 8);
     else
-        ATTN__NAME(dot_block)(run, r, i, p, dtype, 1, 4);
+        ATTN__NAME(dot_block)(job, r, i, p, dtype, 1, 4);
 }
 
-#define ATTN__FEW_TYPE (ATTN__PAIRS ? ATTN_BF16 : ATTN__NARROW ? run->few->dtype : ATTN__REAL)
-#define ATTN__DOT_KEYS_OF(dtype) ATTN__NAME(dot_keys_of)(run, r, i, p, dtype, keys)
+#define ATTN__FEW_TYPE (ATTN__PAIRS ? ATTN_BF16 : ATTN__NARROW ? job->few->dtype : ATTN__REAL)
+#define ATTN__DOT_KEYS_OF(dtype) ATTN__NAME(dot_keys_of)(job, r, i, p, dtype, keys)
 
-/* The vectors of products of the run's keys: first of whole vectors of terms, then of the terms that are left. */
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const attn__few_run *run)
+/* The vectors of products of the job's keys: first of whole vectors of terms, then of the terms that are left. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const attn__few_job *job)
 {
-    const size_t n = run->keys, dims = run->few->dims, row_bytes = dims * attn__size(run->few->dtype);
-    const size_t keys = ATTN__SMALL || run->queries > 1 || row_bytes < ATTN__LONG_ROW ? 4 : 8;
+    const size_t n = job->keys, dims = job->few->dims, row_bytes = dims * attn__size(job->few->dtype);
+    const size_t keys = ATTN__SMALL || job->queries > 1 || row_bytes < ATTN__LONG_ROW ? 4 : 8;
     const size_t left = dims % ATTN__TERMS, d = dims - left;
-    const ptrdiff_t step = run->few->at ? 0 : run->few->step;
-    const char *p[8], *row = attn__key_of(run, 0) + run->head;
+    const ptrdiff_t step = job->few->at ? 0 : job->few->step;
+    const char *p[8], *row = attn__key_of(job, 0) + job->head;
     size_t i, j, r;
     for (i = 0; i < n; i += keys) {
         for (j = 0; j < keys; j++, row += step)
-            p[j] = i + j >= n ? p[j - 1] : step ? row : attn__key_of(run, i + j) + run->head; /* the last one again */
-        for (j = i; run->few->next && j < n && j < i + keys; j++)
-            attn__prefetch_row(run->few->next[run->first + j] + run->fetch, run->fetch_bytes);
-        for (r = 0; r < run->queries; r += ATTN__FEW_QUERIES)
+            p[j] = i + j >= n ? p[j - 1] : step ? row : attn__key_of(job, i + j) + job->head; /* the last one again */
+        for (j = i; job->few->next && j < n && j < i + keys; j++)
+            attn__prefetch_row(job->few->next[job->first + j] + job->fetch, job->fetch_bytes);
+        for (r = 0; r < job->queries; r += ATTN__FEW_QUERIES)
             ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__DOT_KEYS_OF)
     }
     for (i = 0; left > 0 && i < n; i++) {
-        const char *rest = attn__key_of(run, i) + run->head + d * attn__size(ATTN__FEW_TYPE);
-        ATTN__V k = ATTN__NAME(terms)(rest, ATTN__FEW_TYPE, left), *sum = (ATTN__V *)run->lanes + i;
-        for (r = 0; r < run->queries; r++, sum += ATTN__DOT_KEYS)
-            *sum = ATTN__DOT(k, ATTN__LOAD(ATTN__NAME(row_of)(run, r) + d / (ATTN__TERMS / ATTN__W)), *sum);
+        const char *rest = attn__key_of(job, i) + job->head + d * attn__size(ATTN__FEW_TYPE);
+        ATTN__V k = ATTN__NAME(terms)(rest, ATTN__FEW_TYPE, left), *sum = (ATTN__V *)job->lanes + i;
+        for (r = 0; r < job->queries; r++, sum += ATTN__DOT_KEYS)
+            *sum = ATTN__DOT(k, ATTN__LOAD(ATTN__NAME(row_of)(job, r) + d / (ATTN__TERMS / ATTN__W)), *sum);
     }
 }
 
 /* And their sums, unless other terms will follow. */
-ATTN__TARGET static void ATTN__NAME(dot)(const attn__few_run *run)
+ATTN__TARGET static void ATTN__NAME(dot)(const attn__few_job *job)
 {
-    const ATTN__R *added = (const ATTN__R *)run->few->added;
+    const ATTN__R *added = (const ATTN__R *)job->few->added;
     size_t r, i;
-    ATTN__NAME(dot_keys)(run);
-    for (r = 0; r < run->queries && !(run->few->part & ATTN__UNFINISHED); r++) {
-        ATTN__V *sum = (ATTN__V *)run->lanes + r * ATTN__DOT_KEYS, score;
-        for (i = run->keys; i < ATTN__DOT_KEYS; i++)
+    ATTN__NAME(dot_keys)(job);
+    for (r = 0; r < job->queries && !(job->few->part & ATTN__UNFINISHED); r++) {
+        ATTN__V *sum = (ATTN__V *)job->lanes + r * ATTN__DOT_KEYS, score;
+        for (i = job->keys; i < ATTN__DOT_KEYS; i++)
             sum[i] = ATTN__SET1((ATTN__R)0);
         for (i = 0; i < ATTN__DOT_KEYS; i += ATTN__W) {
             score = ATTN__NAME(add_lanes)(sum + i);
             if (added)
-                score = ATTN__ADD(score, ATTN__LOAD(added + run->first + i));
-            ATTN__STORE((ATTN__R *)run->out + r * run->ld + i, score);
+                score = ATTN__ADD(score, ATTN__LOAD(added + job->first + i));
+            ATTN__STORE((ATTN__R *)job->out + r * job->ld + i, score);
         }
     }
 }
 
 #if !ATTN__PAIRS
 /* out += weights V: of so many queries from number `first` on, so many vectors of n dims from number d on. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const attn__few_run *run, size_t first, size_t d, size_t n,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const attn__few_job *job, size_t first, size_t d, size_t n,
                                                        attn_dtype dtype, const int queries, const int vectors)
 {
     const int bytes = ATTN__W * (int)attn__size(dtype);
-    const ptrdiff_t step = run->few->step, from = run->head + (ptrdiff_t)(d * attn__size(dtype));
-    const char *const *at = run->few->at ? run->few->at + run->first : NULL;
-    const char *row = run->few->row + (ptrdiff_t)run->first * step + from;
-    const char *const *next = run->few->next && first == 0 && d == 0 ? run->few->next + run->first : NULL;
+    const ptrdiff_t step = job->few->step, from = job->head + (ptrdiff_t)(d * attn__size(dtype));
+    const char *const *at = job->few->at ? job->few->at + job->first : NULL;
+    const char *row = job->few->row + (ptrdiff_t)job->first * step + from;
+    const char *const *next = job->few->next && first == 0 && d == 0 ? job->few->next + job->first : NULL;
     ATTN__V sum[ATTN__FEW_QUERIES][8], x[8], weight;
     const ATTN__R *w[ATTN__FEW_QUERIES];
     size_t k;
     int r, v;
-    ATTN__EACH (r, queries) {
-        w[r] = ATTN__NAME(row_of)(run, first + (size_t)r);
-        ATTN__EACH (v, vectors)
-            sum[r][v] = ATTN__SET1((ATTN__R)0);
+    ATTN__EACH(r, queries)
+    {
+        w[r] = ATTN__NAME(row_of)(job, first + (size_t)r);
+        ATTN__EACH(v, vectors)
+        sum[r][v] = ATTN__SET1((ATTN__R)0);
     }
-    for (k = 0; k < run->keys; k++, row += step) {
+    for (k = 0; k < job->keys; k++, row += step) {
         const char *p = at ? at[k] + from : row;
         if (next)
-            attn__prefetch_row(next[k] + run->fetch, run->fetch_bytes);
-        ATTN__EACH (v, vectors)
-            x[v] = ATTN__NAME(terms)(p + v * bytes, dtype, n);
-        ATTN__EACH (r, queries) {
+            attn__prefetch_row(next[k] + job->fetch, job->fetch_bytes);
+        ATTN__EACH(v, vectors)
+        x[v] = ATTN__NAME(terms)(p + v * bytes, dtype, n);
+        ATTN__EACH(r, queries)
+        {
             weight = ATTN__SET1(w[r][k]);
-            ATTN__EACH (v, vectors)
-                sum[r][v] = ATTN__FMA(x[v], weight, sum[r][v]);
+            ATTN__EACH(v, vectors)
+            sum[r][v] = ATTN__FMA(x[v], weight, sum[r][v]);
         }
     }
-    ATTN__EACH (r, queries)
-        if (first + (size_t)r < run->queries) {
-            ATTN__R *out = (ATTN__R *)run->out + (first + (size_t)r) * run->ld + d;
-            ATTN__EACH (v, vectors)
-                ATTN__STORE(out + v * ATTN__W, ATTN__ADD(ATTN__LOAD(out + v * ATTN__W), sum[r][v]));
-        }
+    ATTN__EACH(r, queries)
+    if (first + (size_t)r < job->queries) {
+        ATTN__R *out = (ATTN__R *)job->out + (first + (size_t)r) * job->ld + d;
+        ATTN__EACH(v, vectors)
+        ATTN__STORE(out + v * ATTN__W, ATTN__ADD(ATTN__LOAD(out + v * ATTN__W), sum[r][v]));
+    }
 }
 
 /* All dims of so many queries: 8 or 4 vectors at a time, as many as have registers for their sums, then those that are
    left: by two only where the usual numbers of dims are not multiples of 4 vectors. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const attn__few_run *run, size_t first, attn_dtype dtype,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const attn__few_job *job, size_t first, attn_dtype dtype,
                                                          const int queries)
 {
-    const size_t dims = run->few->dims;
+    const size_t dims = job->few->dims;
     size_t d = 0;
     for (; queries == 1 && dims - d >= 8 * ATTN__W; d += 8 * ATTN__W)
-        ATTN__NAME(weigh_block)(run, first, d, ATTN__W, dtype, queries, 8);
+        ATTN__NAME(weigh_block)(job, first, d, ATTN__W, dtype, queries, 8);
     for (; dims - d >= 4 * ATTN__W; d += 4 * ATTN__W)
-        ATTN__NAME(weigh_block)(run, first, d, ATTN__W, dtype, queries, 4);
+        ATTN__NAME(weigh_block)(job, first, d, ATTN__W, dtype, queries, 4);
     for (; ATTN__W > 8 && dims - d >= 2 * ATTN__W; d += 2 * ATTN__W)
-        ATTN__NAME(weigh_block)(run, first, d, ATTN__W, dtype, queries, 2);
+        ATTN__NAME(weigh_block)(job, first, d, ATTN__W, dtype, queries, 2);
     for (; d < dims; d += ATTN__W)
-        ATTN__NAME(weigh_block)(run, first, d, attn__min(dims - d, ATTN__W), dtype, queries, 1);
+        ATTN__NAME(weigh_block)(job, first, d, attn__min(dims - d, ATTN__W), dtype, queries, 1);
 }
 
 /* A loop for FEW_QUERIES or for one. */
 #define ATTN__WEIGH_OF(dtype)                                                                                          \
-    if (run->queries - r > ATTN__FEW_QUERIES / 2)                                                                      \
-        ATTN__NAME(weigh_keys_of)(run, r, dtype, ATTN__FEW_QUERIES);                                                   \
+    if (job->queries - r > ATTN__FEW_QUERIES / 2)                                                                      \
+        ATTN__NAME(weigh_keys_of)(job, r, dtype, ATTN__FEW_QUERIES);                                                   \
     else                                                                                                               \
-        ATTN__NAME(weigh_keys_of)(run, r, dtype, 1)
+        ATTN__NAME(weigh_keys_of)(job, r, dtype, 1)
 
-ATTN__TARGET static void ATTN__NAME(weigh)(const attn__few_run *run)
+ATTN__TARGET static void ATTN__NAME(weigh)(const attn__few_job *job)
 {
     size_t r, n;
-    for (r = 0; r < run->queries; r += n) {
-        n = run->queries - r > ATTN__FEW_QUERIES / 2 ? ATTN__FEW_QUERIES : 1;
+    for (r = 0; r < job->queries; r += n) {
+        n = job->queries - r > ATTN__FEW_QUERIES / 2 ? ATTN__FEW_QUERIES : 1;
         ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__WEIGH_OF)
     }
 }
