@@ -950,48 +950,49 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
        the kernels    all arithmetic on vectors, written once for all instruction sets
 
    Each is a room that begins with "====", says what it is for and what it may not know, and declares what it calls of
-   rooms further down. So this file can be read from here to its end.
+   rooms further down, unless a room before it has; the ground and the kernels are compiled first. So this file can be
+   read from here to its end.
 
    A compiler wants it the other way round, for macros and types of the ground come before their use. So this file
    includes itself: with ATTN__GROUND the ground alone is compiled, at the place where that is included, below; and the
-   ground includes the kernels once for each instruction set, which ATTN__PASS names. */
+   ground includes the kernels once for each instruction set, which ATTN__PASS names: plain C first, whose functions the
+   others call. */
 
-/* What keeps bits equal. DETERMINISM promises that bits depend on the inputs alone: not on threads, scratch, layout,
-   neighbours, or what hidden keys hold. These are the rules that hold it; whoever changes one of these functions
-   changes bits, or breaks the promise.
+/* ==== what keeps bits equal =======================================================================================
+
+   DETERMINISM promises that bits depend on the inputs alone: not on threads, scratch, layout, neighbours, or what
+   hidden keys hold. These are the rules that hold it; whoever changes one of these functions changes bits, or breaks
+   the promise.
 
    Which kernel: as many rows as one item, or text, has by itself decide, and the length of a sum, never the call:
    attn__has_few (attention), attn__are_few (products). With ctx.batch_invariant all rows are few, but for sums over
    tokens or heads, whose length is the call's (attn__mean_weights, attn__weights_backward, attn__bias_backward and the
    batch in attn__input_backward). Types and the length of listed blocks decide about pairs (attn__ctx_products),
-   options that change scores about where the scale is applied (attn__choose_scale).
-   Products of many rows: a sum is two chains, of terms of even number and of the others (microkernel); parts of a sum
-   have an even number of terms (attn__gemm_blocks) and keep both chains. So blocks, panels and turns do not matter.
-   Products of few rows: a lane is a chain, then a tree adds the lanes (dot_terms, add_lanes); parts keep the lanes.
-   Softmax and values of many rows: one chain for each tile, where tiles begin at multiples of tile_keys
-   (attn__attend_split); over the first keys of a sequence short ones (attn__chain_end: softmax_lanes,
-   attn__multiply_values).
-   Of few rows: chains of ATTN__FEW_CHAIN keys, by their numbers (attn__chain_keys, weigh), and weights are summed in
-   the lane of their key's number (softmax_row).
-   First keys: what a block sees begins with a whole chain, or term (attn__find_visible); which of its keys others see
-   does not matter, as a hidden one has the weight 0. Its value may be NaN: then it is left out, and added for those
-   that see it (attn__add_nonfinite), with the same weights, computed once more (attn__recompute_weights).
-   Splits of keys follow from the item's own length, and from whether it has few rows; they are merged from left to
-   right (attn__splits, attn__attend_blocks).
-   An exponential is the same wherever it stands: rests of rows go through whole vectors too (softmax_exp, weights).
-   Gradients: a product over a tile is finished before it is added; dq takes tiles, dk and dv query heads and blocks in
-   ascending order, so a cell waits for those above and to the left of it (attn__take_cell); a bias that heads or items
-   share is summed by place, heads within items (attn__sum_place). Gradients of attention never take dot. What is summed
-   row by row and then over heads or items is so in double (attn__add_up, attn__sum_sink).
-   Dropout: what happens to a weight follows from seed, item, head, query and key (attn__set_drop_rows, drop).
-   Workers: each unit of work owns what it writes, so it does not matter who takes it (attn__take).
-   Compilers: passes without intrinsics are compiled as written (ATTN__AS_WRITTEN); where -ffast-math would reorder,
-   ATTN__PIN, ATTN__OPAQUE, attn__divide, attn__subtract. With intrinsics a compiler may fuse MUL and ADD: one binary
-   does so alike in every lane and call, so bits may differ between builds, not between calls.
-   Layout: rows that cannot be read where they lie are copied, element by element, and take the same kernels (load).
-   Numbers: ATTN__TILE_KEYS, FEW_KEYS, FEW_CHAIN, FIRST_KEYS, FIRST_CHAIN, SPLITS, SPLIT_KEYS, GEMM_SHORT,
-   GEMM_FEW_SHORT, CHUNK (of a softmax), SOFTMAX_SCALE_LEAST, attn__tuned (few, few_rows) and ATTN__PAIRS_BEST change
-   bits. Names without attn__ are kernels, at the end of the file. */
+   options that change scores about where the scale is applied (attn__choose_scale). Products of many rows: a sum is two
+   chains, of terms of even number and of the others (microkernel); parts of a sum have an even number of terms
+   (attn__gemm_blocks) and keep both chains. So blocks, panels and turns do not matter. Products of few rows: a lane is
+   a chain, then a tree adds the lanes (dot_terms, add_lanes); parts keep the lanes. Softmax and values of many rows:
+   one chain for each tile, where tiles begin at multiples of tile_keys (attn__attend_split); over the first keys of a
+   sequence short ones (attn__chain_end: softmax_lanes, attn__multiply_values). Of few rows: chains of ATTN__FEW_CHAIN
+   keys, by their numbers (attn__chain_keys, weigh), and weights are summed in the lane of their key's number
+   (softmax_row). First keys: what a block sees begins with a whole chain, or term (attn__find_visible); which of its
+   keys others see does not matter, as a hidden one has the weight 0. Its value may be NaN: then it is left out, and
+   added for those that see it (attn__add_nonfinite), with the same weights, computed once more
+   (attn__recompute_weights). Splits of keys follow from the item's own length, and from whether it has few rows; they
+   are merged from left to right (attn__splits, attn__attend_blocks). An exponential is the same wherever it stands:
+   rests of rows go through whole vectors too (softmax_exp, weights). Gradients: a product over a tile is finished
+   before it is added; dq takes tiles, dk and dv query heads and blocks in ascending order, so a cell waits for those
+   above and to the left of it (attn__take_cell); a bias that heads or items share is summed by place, heads within
+   items (attn__sum_place). Gradients of attention never take dot. What is summed row by row and then over heads or
+   items is so in double (attn__add_up, attn__sum_sink). Dropout: what happens to a weight follows from seed, item,
+   head, query and key (attn__set_drop_rows, drop). Workers: each unit of work owns what it writes, so it does not
+   matter who takes it (attn__take). Compilers: passes without intrinsics are compiled as written
+   (ATTN__TARGET_AS_WRITTEN); where -ffast-math would reorder, ATTN__PIN, ATTN__OPAQUE, attn__divide, attn__subtract.
+   With intrinsics a compiler may fuse MUL and ADD: one binary does so alike in every lane and call, so bits may differ
+   between builds, not between calls. Layout: rows that cannot be read where they lie are copied, element by element,
+   and take the same kernels (load). Numbers: ATTN__TILE_KEYS, FEW_KEYS, FEW_CHAIN, FIRST_KEYS, FIRST_CHAIN, SPLITS,
+   SPLIT_KEYS, GEMM_SHORT, GEMM_FEW_SHORT, ROW_BUFFER (of a softmax), SOFTMAX_SCALE_LEAST, attn__tuned (few, few_room)
+   and ATTN__PAIRS_BEST change bits. Names without attn__ are kernels, at the end of the file. */
 
 /* The name under which this file includes itself, once for each variant of the kernels. */
 #if !defined(ATTN_HEADER) && defined(__FILE_NAME__)
@@ -1017,18 +1018,18 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 
    out = softmax(scale q k^T + ...) v without the score matrix. The rows of one key/value head, that is all queries of
    all query heads of its group, are cut into query blocks (with lists of keys, the rows of each list: see Lists). A
-   block meets its keys tile by tile, and after each tile holds the exact result over the keys so far. This is the online
-   softmax; the kernel `softmax` finds m, P and sum, and by how much `out` is rescaled:
+   block meets its keys tile by tile, and after each tile holds the exact result over the keys so far. This is the
+   online softmax; the kernel `softmax` finds m, P and sum, and by how much `out` is rescaled:
 
        S   = scale K Q^T           the scores of a tile of keys
        S   = softcap, bias, ...    as the options say; -infinity where a query does not see a key
        m   = max(m, S)             the largest score so far, of each query
-       P   = exp(S - m)            the weights; what was summed before is scaled by exp(old m - m)
-       sum = sum + P
-       out = out + P V             and at the end out / sum
+       P   = exp(S - m)            the weights
+       sum = sum exp(old m - m) + P
+       out = out exp(old m - m) + P V          and at the end out / sum
                                                       Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
 
-   Calls, each to be found by searching for its name; those without attn__ are kernels, at the end of the file:
+   Calls, each to be found by searching for its name; those without attn__ are kernels, gemm is NAME(gemm)( there:
 
        attn_sdpa
          attn__sdpa_ready              checks and resolves the arguments, makes the schedule, finds the scratch
@@ -1052,6 +1053,12 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    Layout. Of many rows, queries lie on the lanes of vectors: maxima, sums and hidden keys are compared and added lane
    by lane, K and V are read where they lie, row by row, each element broadcast to all lanes. Few rows, as in decoding,
    would leave most lanes idle: there the terms of a dot product lie on lanes (see the room of few rows).
+
+   Words. A row is a query of a query head. A group is the query heads that read one key/value head, or share a row of
+   lists; a block some rows of a group, a unit some blocks, a split some keys, a tile fewer. A run are keys of a tile
+   whose numbers follow each other. Lanes are the numbers of a vector; a chain is a sum that is made one term after the
+   other. A term is what a product takes at a time: a real, or a pair of BF16. A panel is a matrix as gemm reads it. An
+   item is one of the batch, or of packed texts.
 
    Lists. All rows of a block have the same keys to choose from. With lists of key blocks, the queries of one row of
    lists are taken together, and a group is the query heads that share it. Packed texts are items whose rows follow each
@@ -1083,10 +1090,10 @@ typedef struct attn__call { /* what was asked */
 enum attn__edit { ATTN__EDIT_BIAS = 1, ATTN__EDIT_ALIBI = 2, ATTN__EDIT_MOD = 4 };
 
 typedef struct attn__source {   /* where keys and values are: what a cache says, and packed texts */
-    int newest;                 /* whatever the causal rule, o = causal_offset, or keys - queries without it */
+    int newest;                 /* a cache: its queries are the newest tokens, so positions count from the end */
     size_t *oldest;             /* [B] the oldest key still there; NULL = 0 */
-    size_t capacity;            /* key j is row j % capacity of k and v; SIZE_MAX outside of a cache */
-    const uint32_t *table;      /* of page table[b * table_stride + j / capacity]; NULL: of batch item b */
+    size_t capacity;            /* rows of a ring, or of a page: key j is row j % capacity; SIZE_MAX if neither */
+    const uint32_t *table;      /* NULL, or key j of item b lies in page table[b * table_stride + j / capacity] */
     size_t table_stride, pages; /* how many pages there are */
     const size_t *starts;       /* key j of text b is row starts[b] + j of item 0; NULL: no texts */
     float *k_scales, *v_scales; /* I8: [B, or pages][Hkv][capacity]; else NULL */
@@ -1094,30 +1101,31 @@ typedef struct attn__source {   /* where keys and values are: what a cache says,
 
 static const attn__source attn__no_source = {0, NULL, SIZE_MAX, NULL, 0, 0, NULL, NULL, NULL};
 
-typedef struct attn__schedule {     /* how the work is cut; a function of views, options present, width and kernels */
-    size_t list_rows, list_queries; /* of a batch item: queries that share the keys, and a row of lists; see Lists */
-    size_t heads, group,
-        rows;          /* of a row of lists: its groups of query heads; heads of one, and their queries together */
-    size_t block_rows; /* rows of a query block, in whole vectors, */
-    size_t most_rows;  /* and if blocks were filled one after another, for which there is room; */
-    int full_rows;     /* as many as any block has: several blocks may share a unit */
-    size_t few;        /* rows of an item and group of query heads that are few, at most; */
-    int takes_few;     /* some items may have few */
-    size_t few_rows, many_rows;  /* room for rows of a block of few, and of many, if there are such blocks */
-    size_t side_heads;           /* few rows: key/value heads that lie side by side, and are one block */
-    size_t blocks, all_blocks;   /* query blocks of one group of a row of lists, and of the batch */
-    size_t tile_keys, few_keys;  /* keys of a tile, and of one of few rows */
-    size_t splits;               /* of a block, at most */
-    size_t unit_blocks;          /* blocks of a group that are a unit of work, at most; */
-    size_t groups, group_units;  /* groups of the call; units of each */
-    size_t mixed_groups;         /* groups whose units are taken in turn */
-    size_t units, workers;       /* units of the call, of blocks, or of one split in parallel; and who takes them */
-    size_t mask_tiles;           /* tiles of a mask whose visibility is cached */
-    int prefetches;              /* many rows prefetch those of the next tile */
+typedef struct attn__schedule { /* how the work is cut; a function of views, options present, width and kernels */
+    size_t list_rows,
+        list_queries; /* of an item: its rows of lists, 1 without lists; queries that share one, and so the keys */
+    size_t item_groups, group_heads; /* groups of query heads of an item and row of lists; heads of a group */
+    size_t group_rows;               /* group_heads x list_queries */
+    size_t block_rows;               /* rows of a query block, in whole vectors, */
+    size_t most_rows;                /* and if blocks were filled one after another, for which there is room; */
+    int full_rows;                   /* as many as any block has: several blocks may share a unit */
+    size_t few_most;                 /* rows of an item and group of query heads that are few, at most; */
+    int takes_few;                   /* some items may have few */
+    size_t few_room, many_room;      /* room for rows of a block of few, and of many, if there are such blocks */
+    size_t side_heads;               /* few rows: key/value heads that lie side by side, and are one block */
+    size_t blocks, all_blocks;       /* query blocks of one group of a row of lists, and of the batch */
+    size_t tile_keys, few_keys;      /* keys of a tile, and of one of few rows */
+    size_t splits;                   /* of a block, at most */
+    size_t unit_blocks;              /* blocks of a group that are a unit of work, at most; */
+    size_t groups, group_units;      /* groups of the call; units of each */
+    size_t mixed_groups;             /* groups whose units are taken in turn */
+    size_t units, workers;           /* units of the call, of blocks, or of one split in parallel; and who takes them */
+    size_t mask_tiles;               /* tiles of a mask whose visibility is cached */
+    int prefetches;                  /* many rows prefetch those of the next tile */
     int holds_next, fetches_few; /* few rows: there is room for where those are that they will read; they prefetch */
-    int skips, scattered;        /* of the room of keys: tiles have listed keys alone; they may lie in several places */
+    int skips, scattered;        /* tiles have listed keys alone; the rows of a tile may lie in several places */
     int masked, hides;           /* there is a mask; tiles need bits of keys that it, or a list, hides */
-    int vary;                    /* items have as many queries as they say, which is not looked at here */
+    int vary;                    /* items differ in their number of queries, which a schedule may not read */
     int k_direct, v_direct;      /* rows are read where they lie, unless they lie in several places */
     int parallel_splits;         /* splits run in parallel: their results are kept, then merged; */
     int side_splits;             /* there is room for that, as all heads of an item may be one block of few rows */
@@ -1248,7 +1256,7 @@ ATTN__NOINLINE void attn__plan_on_last_stack(attn__plan *plan)
 /* ==== the plan: options ============================================================================================
 
    Checks what was asked and fills in what was left open: attn__plan_resolve is the one place that knows the defaults of
-   options and refuses what does not go together. It owns attn__call. It knows nothing of tiles or memory, but that
+   options and refuses what does not go together. It fills in attn__call. It knows nothing of tiles or memory, but that
    attn__plan_schedule may find that sizes overflow; and arrays of the caller are read here only where
    attn__is_sound says that shapes and addresses are right. */
 
@@ -1481,9 +1489,10 @@ static void attn__require_texts(attn__check *check, const attn__call *call, int 
 /* ==== the plan: schedule ===========================================================================================
 
    How the work is cut into tasks: rows into query blocks, blocks into units, keys into splits, units among workers; and
-   how much scratch that takes. It owns attn__schedule, a function of views, of which options are present, of kernels and
-   width, never of what arrays hold: so a dry run tells what the call will do. Bits depend on few of these numbers, see
-   "What keeps bits equal"; a change of the others changes speed alone. */
+   how much scratch that takes. It fills in attn__schedule, a function of views, of which options are present, of
+   kernels and width, never of what arrays hold, but for kv_lens, which decide whether splits of few rows run in
+   parallel. Bits depend on few of these numbers, see "what keeps bits equal"; a change of the others changes speed
+   alone. */
 
 static void attn__plan_few(attn__plan *plan, size_t rows, size_t width);
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t);
@@ -1522,7 +1531,7 @@ static size_t attn__count_units(const attn__plan *plan, size_t blocks)
 {
     const attn__schedule *s = &plan->schedule;
     const size_t texts = plan->call.opts.sequences;
-    return texts > 0 ? (s->rows / (blocks * s->block_rows) + texts) * s->heads
+    return texts > 0 ? (s->group_rows / (blocks * s->block_rows) + texts) * s->item_groups
                      : s->groups * attn__ceil_div(s->blocks, blocks);
 }
 
@@ -1543,23 +1552,24 @@ static int attn__plan_schedule(attn__plan *plan)
 
     /* query blocks: the rows of a group of query heads, in whole vectors, as evenly as can be; no wider than a register
        tile of gemm, so that its packed tiles, one below the other, are rows of tile.lanes reals */
-    if (!attn__mul_size(&s->rows, s->group, s->list_queries) || !attn__mul_size(&most, s->group, call->q.len) ||
+    if (!attn__mul_size(&s->group_rows, s->group_heads, s->list_queries) ||
+        !attn__mul_size(&most, s->group_heads, call->q.len) ||
         !attn__mul_size(&rows, empty ? 1 : call->q.heads / call->k.heads, call->q.len))
         return 0;
     full = s->masked ? attn__min(kern->cols, ATTN__MASK_ROWS) : kern->cols;
-    s->most_rows = attn__min(attn__max(attn__whole(s->rows, kern->lanes), kern->lanes), full);
+    s->most_rows = attn__min(attn__max(attn__whole(s->group_rows, kern->lanes), kern->lanes), full);
     s->full_rows = s->most_rows == full;
-    s->blocks = attn__ceil_div(s->rows, s->most_rows);
+    s->blocks = attn__ceil_div(s->group_rows, s->most_rows);
     s->block_rows = s->most_rows;
     if (s->blocks > 1 && opts->sequences == 0)
-        s->block_rows = attn__whole(attn__ceil_div(s->rows, s->blocks), kern->lanes);
+        s->block_rows = attn__whole(attn__ceil_div(s->group_rows, s->blocks), kern->lanes);
     s->all_blocks = s->groups = 0;
     if (!empty && (call->v.dim > 0 || s->writes_matrices || !attn__tensor_absent(&opts->lse))) {
-        if (!attn__mul_size(&s->groups, s->heads, attn__items(plan)) ||
+        if (!attn__mul_size(&s->groups, s->item_groups, attn__items(plan)) ||
             !attn__mul_size(&s->groups, s->groups, s->list_rows) ||
             !attn__mul_size(&s->all_blocks, s->groups, s->blocks))
             return 0;
-        if (s->rows > 0)
+        if (s->group_rows > 0)
             s->all_blocks = attn__count_units(plan, 1);
     }
 
@@ -1584,7 +1594,7 @@ static int attn__plan_schedule(attn__plan *plan)
     s->workers = attn__min(width, s->units);
     s->mixed_groups = s->workers;
     if ((s->masked && opts->mask.head_stride == 0) || (call->edits & ATTN__EDIT_BIAS && opts->bias.head_stride == 0))
-        s->mixed_groups = attn__max(s->workers, s->heads);
+        s->mixed_groups = attn__max(s->workers, s->item_groups);
     s->k_direct = attn__is_direct(plan, &call->k);
     s->v_direct = attn__is_direct(plan, &call->v);
 
@@ -1615,36 +1625,37 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
 {
     attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
-    size_t most = attn__min(s->rows, call->kern->tuned->few), longest = 0, b;
-    s->few = call->ctx.batch_invariant ? SIZE_MAX : call->kern->tuned->few;
-    s->many_rows = rows > s->few ? s->most_rows : 0;
-    s->takes_few = rows <= s->few || s->vary;
-    s->few_rows = attn__min(s->most_rows, call->ctx.batch_invariant ? s->rows : most);
-    s->few_rows = s->takes_few || !plan->frugal ? s->few_rows : 0;  /* a shorter call, which may be few, fits as well */
+    size_t most = attn__min(s->group_rows, call->kern->tuned->few_most), longest = 0, b;
+    s->few_most = call->ctx.batch_invariant ? SIZE_MAX : call->kern->tuned->few_most;
+    s->many_room = rows > s->few_most ? s->most_rows : 0;
+    s->takes_few = rows <= s->few_most || s->vary;
+    s->few_room = attn__min(s->most_rows, call->ctx.batch_invariant ? s->group_rows : most);
+    s->few_room = s->takes_few || !plan->frugal ? s->few_room : 0;  /* a shorter call, which may be few, fits as well */
     s->holds_next = s->few_keys == ATTN__FEW_KEYS && !plan->frugal; /* on any CPU: scratch follows from shapes */
     s->side_heads = 1;
     if (call->k.head_stride >= call->k.len_stride || call->k.len_stride <= 0) /* heads are not interleaved */
         return;
-    if (s->parallel_splits || s->heads != call->k.heads || s->groups == 0 || call->opts.blocks.heads > 1 ||
+    if (s->parallel_splits || s->item_groups != call->k.heads || s->groups == 0 || call->opts.blocks.heads > 1 ||
         plan->frugal)
         return;
-    s->side_heads = attn__min(call->kern->cols / attn__max(most, 1), s->heads);
-    s->side_splits = !s->vary && !attn__has_lists(&call->opts) && call->q.batch < width && width <= s->groups &&
-                     s->heads <= call->kern->cols / attn__max(attn__min(s->group, call->kern->tuned->few), 1);
+    s->side_heads = attn__min(call->kern->cols / attn__max(most, 1), s->item_groups);
+    s->side_splits =
+        !s->vary && !attn__has_lists(&call->opts) && call->q.batch < width && width <= s->groups &&
+        s->item_groups <= call->kern->cols / attn__max(attn__min(s->group_heads, call->kern->tuned->few_most), 1);
     if (s->side_splits)
-        s->few_rows = attn__max(s->few_rows, s->side_heads * most);
-    for (b = 0; s->side_splits && b < call->q.batch; b++)
+        s->few_room = attn__max(s->few_room, s->side_heads * most);
+    for (b = 0; s->side_splits && attn__is_aligned(call->opts.kv_lens, sizeof longest) && b < call->q.batch; b++)
         longest = attn__max(longest, attn__valid_keys(plan, b));
-    s->parallel_splits = s->side_splits && rows <= call->kern->tuned->few && s->side_heads == s->heads &&
+    s->parallel_splits = s->side_splits && rows <= call->kern->tuned->few_most && s->side_heads == s->item_groups &&
                          !s->writes_matrices && attn__count_splits(longest) >= width &&
-                         !attn__fetches_few(plan, s->heads);
+                         !attn__fetches_few(plan, s->item_groups);
     if (s->parallel_splits) {
         s->splits = attn__count_splits(longest);
         return;
     }
     s->side_heads = attn__max(attn__min(s->side_heads, s->groups / width), 1);
-    s->side_heads = attn__ceil_div(s->heads, attn__ceil_div(s->heads, s->side_heads));
-    s->few_rows = attn__max(s->few_rows, s->side_heads * most);
+    s->side_heads = attn__ceil_div(s->item_groups, attn__ceil_div(s->item_groups, s->side_heads));
+    s->few_room = attn__max(s->few_room, s->side_heads * most);
 }
 
 static void attn__say_pairs(attn__message *t, const attn__call *call)
@@ -1658,25 +1669,25 @@ static void attn__say_plan(attn__message *t, const attn__plan *plan)
     const attn__call *call = &plan->call;
     const attn__schedule *s = &plan->schedule;
     attn__say_pairs(t, call);
-    attn__say_number(t, "query blocks of ", attn__min(s->rows, s->block_rows), " rows x key tiles of ");
-    attn__say_number(t, "", s->many_rows > 0 ? s->tile_keys : s->few_keys, ", ");
+    attn__say_number(t, "query blocks of ", attn__min(s->group_rows, s->block_rows), " rows x key tiles of ");
+    attn__say_number(t, "", s->many_room > 0 ? s->tile_keys : s->few_keys, ", ");
     attn__say_number(t, "", s->all_blocks, " blocks on ");
     attn__say_number(t, "", s->workers, s->workers == 1 ? " task\n" : " tasks\n");
     if (s->splits > 1)
         attn__say_number(t, "split-KV: keys in up to ", s->splits,
                          s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
-    if (s->many_rows > 0)
-        attn__say_number(t, "queries lie on the lanes of vectors: more rows than ", s->few,
+    if (s->many_room > 0)
+        attn__say_number(t, "queries lie on the lanes of vectors: more rows than ", s->few_most,
                          " of an item and a key/value head\n");
     if (s->takes_few && call->ctx.batch_invariant)
         attn__say(t, "terms of dot products lie on lanes: batch_invariant\n");
     else if (s->takes_few)
-        attn__say_number(t, "terms of dot products lie on lanes: few rows, up to ", s->few,
+        attn__say_number(t, "terms of dot products lie on lanes: few rows, up to ", s->few_most,
                          " of an item and a key/value head\n");
     if (s->takes_few && s->side_heads > 1)
         attn__say_number(t, "few rows of ", s->side_heads, " key/value heads are one block: they lie side by side\n");
-    attn__say_rows(t, "k", plan, &call->k, s->many_rows == 0 || s->k_direct);
-    attn__say_rows(t, "v", plan, &call->v, s->many_rows == 0 || s->v_direct);
+    attn__say_rows(t, "k", plan, &call->k, s->many_room == 0 || s->k_direct);
+    attn__say_rows(t, "v", plan, &call->v, s->many_room == 0 || s->v_direct);
     if (call->opts.sequences > 0)
         attn__say_number(t, "texts: ", call->opts.sequences, ", each as if alone\n");
     if (attn__has_lists(&call->opts))
@@ -1687,7 +1698,7 @@ static void attn__say_plan(attn__message *t, const attn__plan *plan)
     if (!attn__tensor_absent(&call->opts.mask))
         attn__say(t, "mask: classified tile by tile, copied where it hides a part of one\n");
     if (!attn__tensor_absent(&call->opts.bias))
-        attn__say(t, attn__bias_direct(call) && s->many_rows > 0
+        attn__say(t, attn__bias_direct(call) && s->many_room > 0
                          ? "bias: added from where it lies, where a block has many rows of one head alone\n"
                          : "bias: copied tile by tile: few rows, another type, dim_stride is not 1, ALiBi, "
                            "score_mod or no vectors\n");
@@ -1708,7 +1719,7 @@ static void attn__say_rows(attn__message *text, const char *name, const attn__pl
                            int direct)
 {
     const attn__kernels *kern = plan->call.kern;
-    int few = plan->schedule.many_rows == 0, readable = few ? attn__reads(kern, t->dtype) : t->dtype == kern->element;
+    int few = plan->schedule.many_room == 0, readable = few ? attn__reads(kern, t->dtype) : t->dtype == kern->element;
     const char *why = NULL;
     if (!few && readable && t == &plan->call.v && !attn__is_panel(kern, t->dtype))
         why = "its rows are interleaved in pairs\n";
@@ -1778,7 +1789,7 @@ typedef struct attn__shared { /* what the blocks of a unit use one after another
     size_t least_key;           /* of all blocks of the unit */
     char *scores, *bias, *mask; /* of a tile */
     char *copied_rows;          /* few rows: a copy of rows of k or v */
-    char *lanes;                /* attn__few.lanes */
+    char *lanes;                /* attn__operand.lanes */
     char *scales;               /* of a tile's rows of k or v, in I8 */
     uint64_t *hidden;           /* keys of a tile, where that matters: a bit for each row that does not see one */
     const char **at, **next;    /* few rows: where the rows of a tile are, and those that will be read next; */
@@ -2000,7 +2011,7 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
         attn__finish_block(&blocks[i]);
 }
 
-/* Empties the tile caches. `wanted`: by the blocks of a unit together; SIZE_MAX, 0: one block is alone. */
+/* Empties the tile caches. `wanted`: by the blocks of a unit together; no keys, if one block is alone. */
 static void attn__reset_caches(attn__shared *shared, attn__range wanted, size_t least_key)
 {
     const attn__range none = {0, 0};
@@ -2064,7 +2075,7 @@ static int attn__begin_block(attn__block *block, size_t index)
     if (schedule->mask_tiles > 0 && !same_rows)
         ATTN__MEMSET(block->mask_cache, 0, 2 * schedule->mask_tiles);
     block->next = block;
-    block->few = attn__has_few(plan, at->b, schedule->few); /* nothing else decides which kernels take them */
+    block->few = attn__has_few(plan, at->b, schedule->few_most); /* nothing else decides which kernels take them */
     block->tile_keys = block->few ? schedule->few_keys : schedule->tile_keys;
     block->tile.queries = at->count;
     block->tile.lanes = attn__whole(at->count, lanes);
@@ -2082,12 +2093,12 @@ static int attn__begin_block(attn__block *block, size_t index)
     return 1;
 }
 
-/* The number of the first slot of text s, of the rows of a unit: (rows before it) / (rows of a slot) + s. So texts need
-   no table of their blocks, and each has enough slots for its rows; some stay empty. */
+/* A slot has room for the rows of a unit. The number of the first slot of text s is (rows before it) / (rows of a slot)
+   + s: the s more make room for each text's rounding up. So texts need no table; some slots stay empty. */
 static size_t attn__text_slot(const attn__plan *plan, size_t s)
 {
     const attn__schedule *schedule = &plan->schedule;
-    return plan->call.opts.q_starts[s] * schedule->group / (schedule->unit_blocks * schedule->block_rows) + s;
+    return plan->call.opts.q_starts[s] * schedule->group_heads / (schedule->unit_blocks * schedule->block_rows) + s;
 }
 
 /* The text that a unit belongs to: a unit is a slot of a group, and a text's slots come group by group. */
@@ -2096,7 +2107,7 @@ static size_t attn__text_of(const attn__plan *plan, size_t unit)
     size_t low = 0, high = plan->call.opts.sequences, middle;
     while (low + 1 < high) { /* the last text whose slots begin at this one or before */
         middle = low + (high - low) / 2;
-        if (attn__text_slot(plan, middle) * plan->schedule.heads <= unit)
+        if (attn__text_slot(plan, middle) * plan->schedule.item_groups <= unit)
             low = middle;
         else
             high = middle;
@@ -2104,8 +2115,8 @@ static size_t attn__text_of(const attn__plan *plan, size_t unit)
     return low;
 }
 
-/* Finds the rows of query block number `index` of the batch, if it has any: of the last list_row of an item, and of items
-   with fewer queries than others, some have none. Few rows of heads that lie side by side are in the block of the
+/* Finds the rows of query block number `index` of the batch, if it has any: of the last list_row of an item, and of
+   items with fewer queries than others, some have none. Few rows of heads that lie side by side are in the block of the
    first. */
 static void attn__find_block(attn__place *at, const attn__plan *plan, size_t index)
 {
@@ -2114,12 +2125,13 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
     if (plan->call.opts.sequences > 0) {
         b = attn__text_of(plan, index / s->unit_blocks);
         slot = attn__text_slot(plan, b);
-        index -= slot * s->heads * s->unit_blocks;
+        index -= slot * s->item_groups * s->unit_blocks;
         blocks = (attn__text_slot(plan, b + 1) - slot) * s->unit_blocks;
     }
     group = attn__quotient(index, blocks);
-    list_row = attn__quotient(group, s->heads); /* of a text the first; behind the last text one that has no queries */
-    at->head = (group - list_row * s->heads) * s->group;
+    list_row =
+        attn__quotient(group, s->item_groups); /* of a text the first; behind the last text one that has no queries */
+    at->head = (group - list_row * s->item_groups) * s->group_heads;
     at->row = (index - group * blocks) * s->block_rows;
     if (plan->call.opts.sequences == 0) {
         b = attn__quotient(list_row, s->list_rows);
@@ -2131,11 +2143,11 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
     at->queries = at->first < valid ? attn__min(s->list_queries, valid - at->first) : 0;
     if (s->skips) /* else tiles have all keys */
         at->listed = attn__find_listed(plan, b, at->head, list_row);
-    rows = at->queries * s->group;
+    rows = at->queries * s->group_heads;
     at->kv_head = attn__quotient(at->head, plan->call.q.heads / plan->call.k.heads);
     at->heads = 1;
-    if (s->side_heads > 1 && attn__has_few(plan, at->b, plan->call.kern->tuned->few)) { /* in either mode */
-        at->heads = attn__min(s->side_heads, s->heads - at->kv_head);
+    if (s->side_heads > 1 && attn__has_few(plan, at->b, plan->call.kern->tuned->few_most)) { /* invariant or not */
+        at->heads = attn__min(s->side_heads, s->item_groups - at->kv_head);
         at->count = at->kv_head % s->side_heads == 0 && at->row == 0 ? at->heads * rows : 0;
         return;
     }
@@ -2235,13 +2247,13 @@ static void attn__measure_plan(attn__plan *plan)
     attn__arena arena = {NULL, 0};
     attn__worker worker;
     size_t most;
-    plan->column = attn__whole(attn__max(s->many_rows, s->few_rows), call->kern->lanes);
+    plan->column = attn__whole(attn__max(s->many_room, s->few_room), call->kern->lanes);
     plan->bytes = SIZE_MAX;
     if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
                         2 * (3 * ATTN__UNIT_BLOCKS * plan->column + keys) * call->kern->size))
         return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
-    plan->state_out = attn__max(s->many_rows * attn__whole(call->v.dim, attn__max(call->kern->rows, call->kern->lanes)),
-                                s->few_rows * attn__whole(call->v.dim, call->kern->lanes)) *
+    plan->state_out = attn__max(s->many_room * attn__whole(call->v.dim, attn__max(call->kern->rows, call->kern->lanes)),
+                                s->few_room * attn__whole(call->v.dim, call->kern->lanes)) *
                       call->kern->size;
     plan->state_bytes = attn__whole(plan->state_out + 3 * plan->column * call->kern->size, ATTN__ALIGN);
     plan->worker_bytes = attn__carve_worker(NULL, plan, &worker);
@@ -2295,9 +2307,10 @@ static void attn__carve_state(attn__arena *arena, const attn__plan *plan, attn__
     state->nan = (unsigned char *)at + plan->state_out + 2 * reals;
 }
 
-/* The scratch of a worker: what its blocks share, and what each has. It does not grow with Lq: full blocks have room
-   for as many as a unit ever has. Blocks of many rows and of few take turns in the same arrays. Room for values follows
-   that for scores: of many rows attn__accumulate_values may copy those of a tile, few copy rows of k or v. */
+/* The scratch of a worker: what its blocks share, and what each has. It does not grow with Lq: where blocks may be full
+   there is room for ATTN__UNIT_BLOCKS of them, whatever the call has. Blocks of many rows and of few use the same
+   arrays. Room for values follows that for scores: of many rows attn__tile_rows may copy those of a tile, few copy rows
+   of k or v. */
 static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worker *worker)
 {
     const attn__schedule *s = &plan->schedule;
@@ -2305,14 +2318,15 @@ static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worke
     const attn_opts *o = &call->opts;
     const attn__kernels *kern = call->kern;
     attn__shared *shared = &worker->shared;
-    const size_t many = s->many_rows, few = s->few_rows, size = kern->size, tile = s->tile_keys;
+    const size_t many = s->many_room, few = s->few_room, size = kern->size, tile = s->tile_keys;
     const size_t keys = attn__max(many > 0 ? tile : 0, few > 0 ? s->few_keys : 0);
     const size_t dims = attn__max(attn__copies_few(plan, &call->k) ? call->q.dim : 0, call->v.dim);
     const size_t scores = attn__whole(many * tile * size, ATTN__ALIGN);
     const size_t few_scores = attn__whole(few * attn__few_step(plan) * size, ATTN__ALIGN);
     const int k_lies = s->k_direct && !s->scattered && (!s->full_rows || attn__is_packed(&call->k));
-    const size_t queries = attn__min(attn__min(few, s->rows), ATTN__DOT_MOST); /* of a head, that dot takes together: */
-    const size_t lanes = queries + (queries % 4 == 3);                         /* of three it makes four */
+    const size_t queries =
+        attn__min(attn__min(few, s->group_rows), ATTN__DOT_MOST); /* of a head, that dot takes together: */
+    const size_t lanes = queries + (queries % 4 == 3);            /* of three it makes four */
     attn__arena arena = {base, 0};
     attn__block none;
     size_t i, blocks;
@@ -2408,7 +2422,8 @@ static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i);
 static void attn__gather(const attn__block *block, void *x, attn__layout layout, const attn_tensor *t, size_t first,
                          size_t n);
 
-/* Takes keys from .. to - 1, all of one tile, into the state of the split in hand. */
+/* Takes keys from .. to - 1, all of one tile, into the state of the split in hand. Halves of the tile at either end
+   that a mask hides from all rows are left out first. */
 static void attn__process_tile(attn__block *block, size_t from, size_t to)
 {
     const attn__call *call = &block->plan->call;
@@ -2454,7 +2469,7 @@ static int attn__prepare_tile(attn__block *block, size_t from, size_t to)
     return 1;
 }
 
-/* The seen of keys k0 .. k0 + n - 1 that a row sees, counted from k0. */
+/* Which of keys k0 .. k0 + n - 1 a row sees, counted from k0. */
 static attn__range attn__seen_keys(const attn__row *row, size_t k0, size_t n)
 {
     attn__range seen;
@@ -2518,8 +2533,9 @@ static void attn__find_visibility(attn__block *block, size_t k0, size_t n)
     }
 }
 
-/* The same, from the cache, of the half of a tile that begins with key k0, all of which comes before key `to`; 0 if
-   there is none, or if it is not there, as keys of the tile are hidden from some row otherwise. */
+/* attn__classify of the half tile that begins with key k0, looked up in mask_cache, which is filled for
+   ATTN__LOOK_AHEAD tiles at a time. 0 says that it is not known: where no half begins at k0, where keys from `to` on
+   belong to it, or where bounds hide keys of its tile from some row already. */
 static int attn__classify_half(const attn__block *block, size_t k0, size_t to)
 {
     const attn__schedule *schedule = &block->plan->schedule;
@@ -2536,7 +2552,7 @@ static int attn__classify_half(const attn__block *block, size_t k0, size_t to)
     return block->mask_cache[half];
 }
 
-/* The run's next of the mask, as bits. Lanes past the last row see nothing. Where bits hide keys that are not listed,
+/* The mask of a run of keys, as bits. Lanes past the last row see nothing. Where bits hide keys that are not listed,
    the run is a whole tile, and of each row of a mask those keys are left out; without a mask all listed keys are seen,
    by all rows that share the list. */
 ATTN__NOINLINE void attn__gather_mask(const attn__block *block, attn__tile *run)
@@ -2570,7 +2586,7 @@ ATTN__NOINLINE void attn__gather_mask(const attn__block *block, attn__tile *run)
     }
 }
 
-/* Which seen of a run of keys each row sees, for the kernel that hides the rest. */
+/* Which keys of a run each row sees, for the kernel that hides the rest. */
 static void attn__set_bounds(const attn__block *block, attn__tile *run)
 {
     attn__range seen;
@@ -2793,7 +2809,8 @@ static int attn__scale_tile(const attn__block *block, const float *scales, int c
 
 /* out = factor out + P V for the tile. Where some scores were not finite, keys may be hidden, and a NaN or infinity
    among their values (or scales, in I8) must not meet the weight 0: such are left out then, as zeros in a copy, and
-   added for those rows that see them. */
+   added for those rows that see them. A hidden key has the score -infinity: so a tile whose scores are all finite hides
+   none, and its values need no look. */
 static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
 {
     const attn__plan *plan = block->plan;
@@ -2814,7 +2831,8 @@ static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
     }
 }
 
-/* out = factor out + P V, for the tile's rows of V, chain by chain: queries on lanes. `clean`: as above. */
+/* out = factor out + P V, for the tile's rows of V, chain by chain: queries on lanes. `clean`: NaNs and
+   infinities among the values count as 0, in a copy; returns if there were any. */
 static int attn__multiply_values(const attn__block *block, int clean)
 {
     const attn__plan *plan = block->plan;
@@ -2924,11 +2942,11 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_ten
 
 /* ==== few rows =====================================================================================================
 
-   Few rows, as in decoding, would leave most lanes idle (attn__is_few says which items have few). There the terms of a
+   Few rows, as in decoding, would leave most lanes idle (attn__has_few says which items have few). There the terms of a
    dot product lie on lanes: what happens to one query is
 
        attn__score_tile
-         attn__multiply_few          of a tile of ATTN__FEW_KEYS keys: attn__few_rows says where the rows of K lie; the
+         attn__multiply_few          of a tile of ATTN__FEW_KEYS keys: attn__find_operand says where rows of K are; the
                                      kernel dot multiplies each by the query, vector by vector, and adds up the lanes
          softcap, attn__score_run    as for many rows: bias, ALiBi, score_mod, hidden keys; keys side by side
        softmax                       maximum, exponentials and their sum
@@ -2942,9 +2960,9 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_ten
    of V are prefetched, and then those of K in the next tile, on CPUs where that was measured to pay
    (ATTN__FETCHES_FEW). */
 
-static void attn__copy_few(const attn__block *block, attn__few *few, size_t head, const attn_tensor *t);
+static void attn__copy_few(const attn__block *block, attn__operand *operand, size_t head, const attn_tensor *t);
 /* of "keys" */
-static void attn__few_rows(const attn__block *block, attn__few *few, const attn_tensor *t);
+static void attn__find_operand(const attn__block *block, attn__operand *operand, const attn_tensor *t);
 
 /* Has a batch item or text so few rows? They are as many as one query head has, times the heads of a group. */
 static int attn__has_few(const attn__plan *plan, size_t b, size_t most)
@@ -2974,9 +2992,9 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
     const attn__tile *tile = &block->tile;
     const attn__state *state = block->into;
     int values = t == &plan->call.v, copies, found = 0;
-    attn__few all, some, *now = &all;
+    attn__operand all, some, *now = &all;
     size_t k, n, g, row, room = attn__query_room(plan);
-    attn__few_rows(block, &all, t);
+    attn__find_operand(block, &all, t);
     copies = clean || attn__copies_few(plan, t);
     if (values)
         kern->block.scale(state->out, state->layout, t->dim, block->at.count, tile->factor);
@@ -3007,25 +3025,25 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
     return found;
 }
 
-/* Copies the rows of a head, a chain at most, as the kernels take them; they become *few. */
-static void attn__copy_few(const attn__block *block, attn__few *few, size_t head, const attn_tensor *t)
+/* Copies the rows of a head, a chain at most, as the kernels take them; they become *operand. */
+static void attn__copy_few(const attn__block *block, attn__operand *operand, size_t head, const attn_tensor *t)
 {
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
     int keys = t == &plan->call.k;
     size_t room = keys ? attn__terms(kern, t->dim) : t->dim, i, n;
-    for (i = 0; i < few->keys; i += n) {
-        const char *from = few->at ? few->at[i] : few->row;
+    for (i = 0; i < operand->keys; i += n) {
+        const char *from = operand->at ? operand->at[i] : operand->row;
         char *to = attn__real_at(plan, block->shared->copied_rows, i * room);
-        n = few->at ? 1 : few->keys;
-        from += (ptrdiff_t)head * few->apart;
+        n = operand->at ? 1 : operand->keys;
+        from += (ptrdiff_t)head * operand->apart;
         (keys ? kern->load_rows : kern->load)(to, room, from, t->dtype, t->len_stride, t->dim_stride, n, t->dim);
     }
-    few->at = NULL;
-    few->row = block->shared->copied_rows;
-    few->step = (ptrdiff_t)(room * kern->size);
-    few->heads = 1;
-    few->dtype = keys ? kern->element : kern->real;
+    operand->at = NULL;
+    operand->row = block->shared->copied_rows;
+    operand->step = (ptrdiff_t)(room * kern->size);
+    operand->heads = 1;
+    operand->dtype = keys ? kern->element : kern->real;
 }
 
 static size_t attn__query_room(const attn__plan *plan) /* of a query of few, in whole vectors */
@@ -3046,10 +3064,10 @@ static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few r
 
 /* ==== weights and scores ===========================================================================================
 
-   What opts.weights and opts.scores ask for. Scores are stored as they are computed (attn__keep_scores); weights need the
-   final maximum and sum, which are known at the end: where they have the compute type scores wait in their place, else
-   all scores are computed once more. Keys that no row of a block sees are filled in. Without these options nothing here
-   is called. */
+   What opts.weights and opts.scores ask for. Scores are stored as they are computed (attn__keep_scores); weights need
+   the final maximum and sum, which are known at the end: where they have the compute type scores wait in their place,
+   else all scores are computed once more. Keys that no row of a block sees are filled in. Without these options little
+   here is called: attn__fill_part fills rows that do not exist, attn__scale_rows divides by the sums. */
 
 static void attn__recompute_to_weights(attn__block *block);
 /* of "rows of a block" */
@@ -3178,7 +3196,7 @@ static void attn__recompute_to_weights(attn__block *block)
 
        which there are, and which a row sees       attn__items, attn__valid_keys, attn__ask, attn__visible
        for the next tile                           attn__next_key, attn__set_tile
-       for its rows, what is prefetched besides    attn__tile_rows, attn__few_rows, attn__scale_tile
+       for its rows, what is prefetched besides    attn__tile_rows, attn__find_operand, attn__scale_at
        for keys of it whose numbers follow         attn__next_run: bias, ALiBi, score_mod, bounds, mask and dropout
        each other                                  depend on numbers
 
@@ -3264,7 +3282,8 @@ static void attn__join(attn__range *all, attn__range more)
     }
 }
 
-/* Those of them that are there. A ring may have dropped some: calls where no mask or list hides these are refused. */
+/* The keys that attn__ask gives, as far as they are there. A ring may have dropped some: calls where no mask or list
+   hides these are refused. */
 static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size_t i)
 {
     attn__ask(row, plan, b, i);
@@ -3405,9 +3424,10 @@ static const char *attn__run_rows(const attn__run *run, const attn_tensor *t, si
     return (const char *)attn__tensor_at(t, run->item, h, run->row, 0);
 }
 
-/* Finds the runs of those of these keys that are attended; returns how many keys these are. Where keys lie in several
-   places, one that no row of the unit sees, but that begins a chain or a term with one that is seen, may be gone: the
-   row of that one stands for it. */
+/* Finds the runs of those of these keys that are attended; returns how many keys these are. It overwrites shared->run,
+   so that who asks for other keys than those of the tile asks for these again. The keys of a block begin with a whole
+   chain, or term. The first of that may be seen by nobody, and have left the ring, or lie in no page: they are hidden,
+   and the row of the first key that is seen (least_key) is read in their place. */
 static size_t attn__find_runs(const attn__block *block, attn__range keys)
 {
     const attn__plan *plan = block->plan;
@@ -3591,7 +3611,7 @@ static void attn__point_at(const attn__block *block, const char **at, const attn
 
 /* The tile's rows of k or v, for the kernels of few rows; and what they prefetch: after those of k, those of v; then,
    those of k in the next tile. */
-static void attn__few_rows(const attn__block *block, attn__few *few, const attn_tensor *t)
+static void attn__find_operand(const attn__block *block, attn__operand *operand, const attn_tensor *t)
 {
     const attn__call *call = &block->plan->call;
     const attn__schedule *schedule = &block->plan->schedule;
@@ -3600,24 +3620,24 @@ static void attn__few_rows(const attn__block *block, attn__few *few, const attn_
     const ptrdiff_t size = (ptrdiff_t)attn__size(t->dtype);
     attn__range next = block->span;
     size_t n;
-    ATTN__MEMSET(few, 0, sizeof *few);
-    few->keys = block->tile.keys;
-    few->lanes = shared->lanes;
-    few->row = attn__run_rows(shared->run, t, block->at.kv_head);
+    ATTN__MEMSET(operand, 0, sizeof *operand);
+    operand->keys = block->tile.keys;
+    operand->lanes = shared->lanes;
+    operand->row = attn__run_rows(shared->run, t, block->at.kv_head);
     if (shared->runs > 1) {
         attn__point_at(block, shared->at, t, 0);
-        few->at = shared->at;
+        operand->at = shared->at;
     }
-    few->step = attn__step(t);
-    few->heads = block->at.heads;
-    few->apart = block->at.heads > 1 ? t->head_stride * size : 0;
-    few->queries = block->at.count / block->at.heads;
-    few->dtype = t->dtype;
-    few->dims = t->dim;
+    operand->step = attn__step(t);
+    operand->heads = block->at.heads;
+    operand->apart = block->at.heads > 1 ? t->head_stride * size : 0;
+    operand->queries = block->at.count / block->at.heads;
+    operand->dtype = t->dtype;
+    operand->dims = t->dim;
     if (!schedule->fetches_few || schedule->skips)
         return;
-    few->next_apart = block->at.heads > 1 ? other->head_stride * (ptrdiff_t)attn__size(other->dtype) : 0;
-    few->next_bytes = attn__row_bytes(other->dtype, other->dim);
+    operand->next_apart = block->at.heads > 1 ? other->head_stride * (ptrdiff_t)attn__size(other->dtype) : 0;
+    operand->next_bytes = attn__row_bytes(other->dtype, other->dim);
     if (t == &call->v) {
         next.from = next.to;
         next.to = attn__min(next.from + block->tile_keys, block->visible_to_any.to);
@@ -3626,9 +3646,9 @@ static void attn__few_rows(const attn__block *block, attn__few *few, const attn_
         return;
     n = attn__find_runs(block, next);
     attn__point_at(block, shared->next, other, n / 4);
-    for (; n < few->keys; n++) /* a row for each key */
+    for (; n < operand->keys; n++) /* a row for each key */
         shared->next[n] = shared->next[n - 1];
-    few->next = shared->next;
+    operand->next = shared->next;
     attn__find_runs(block, block->span);
 }
 
@@ -3650,8 +3670,8 @@ static void attn__plan_keys(attn__plan *plan, int every)
     s->tile_keys = attn__min(ATTN__TILE_KEYS, attn__max(attn__whole(call->k.len, kern->rows), kern->rows));
     s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
     s->mask_tiles = s->masked ? attn__min(attn__ceil_div(call->k.len, s->tile_keys), ATTN__MASK_CACHE / 2) : 0;
-    s->heads = lists ? attn__max(call->k.heads, opts->blocks.heads) : call->k.heads;
-    s->group = call->q.batch == 0 || call->q.heads == 0 ? 1 : call->q.heads / s->heads;
+    s->item_groups = lists ? attn__max(call->k.heads, opts->blocks.heads) : call->k.heads;
+    s->group_heads = call->q.batch == 0 || call->q.heads == 0 ? 1 : call->q.heads / s->item_groups;
     s->list_queries = lists ? attn__min(opts->blocks.q_len, call->q.len) : call->q.len;
     s->list_rows = lists ? attn__ceil_div(call->q.len, opts->blocks.q_len) : 1;
 }
@@ -3723,15 +3743,15 @@ static int attn__sees_missing(const attn__plan *plan)
 /* ==== rows of a block ==============================================================================================
 
    Between tensors and blocks. A row of a block is a query of a query head; this room alone knows which
-   (attn__query_of), and moves rows of tensors to and from the two layouts of a block's numbers. Dropout is here, too: it
-   depends on rows and keys alone. */
+   (attn__query_of), and moves rows of tensors to and from the two layouts of a block's numbers. Dropout is here, too:
+   it depends on rows and keys alone. */
 
 static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
 {
     return (char *)(uintptr_t)reals + i * plan->call.kern->size;
 }
 
-/* Without a call: softmax's factors of many rows, and their bounds, are set by it. */
+/* Written out, not by attn__set_element: it sets the factors and bounds of every row of a tile. */
 static void attn__set_real(const attn__plan *plan, void *reals, size_t i, double x)
 {
     float single;
@@ -3947,10 +3967,12 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
 static void attn__merge_worker(attn__share *share)
 {
     const attn__merge_job *job = (const attn__merge_job *)share->arg;
-    size_t item, turn;
-    while (attn__take(share, &item))
-        for (turn = 0; turn < ATTN__MERGE_STEPS; turn++)
-            attn__merge_step(job, (item * ATTN__MERGE_STEPS + turn) * job->step_rows);
+    size_t item, row, end;
+    while (attn__take(share, &item)) {
+        end = attn__min((item + 1) * ATTN__MERGE_STEPS * job->step_rows, job->rows);
+        for (row = item * ATTN__MERGE_STEPS * job->step_rows; row < end; row += job->step_rows)
+            attn__merge_step(job, row);
+    }
 }
 
 /* Where a row lies; returns how many rows, up to `most`, follow each other there. */
@@ -3978,10 +4000,10 @@ static unsigned char attn__merge_nonfinite(attn__merge_rows *rows, size_t r)
     return (unsigned char)(first * ATTN__FIRST_SIDE + second * ATTN__SECOND_SIDE);
 }
 
-/* The rows of a turn, from number `row` on: none past the last. */
+/* The rows of one step, from number `row` on. */
 static void attn__merge_step(const attn__merge_job *job, size_t row)
 {
-    const size_t count = row < job->rows ? attn__min(job->step_rows, job->rows - row) : 0;
+    const size_t count = attn__min(job->step_rows, job->rows - row);
     attn__merge_rows rows;
     unsigned char sides[ATTN__MERGE_ROWS];
     const attn_tensor *lse = &job->lse, *lse_b = &job->lse_b;
@@ -4088,8 +4110,8 @@ typedef struct attn__gemm {
 } attn__gemm;
 
 /* A block of out: `rows` from r0 on; and `cols` columns that follow each other from c0 on or, of few rows if apart is
-   not 0, those of FAR_STREAMS streams so many columns apart, in turn. Sums lie as dot writes them or, of many rows, in
-   packed tiles, row of tiles by row of tiles, each row filled up to whole vectors. */
+   not 0, those of ATTN__GEMM_FAR_STREAMS streams so many columns apart, in turn. Sums lie as dot writes them or, of
+   many rows, in packed tiles, row of tiles by row of tiles, each row filled up to whole vectors. */
 typedef struct attn__gemm_block {
     size_t r0, rows, c0, cols, apart;
     size_t padded;    /* cols in whole vectors */
@@ -4121,7 +4143,7 @@ static int attn__are_few(const attn_mat *a, const attn_mat *b, size_t rows, cons
 {
     const attn__kernels *kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
     return (ctx && ctx->batch_invariant) ||
-           rows <= (a->cols < ATTN__GEMM_SHORT ? ATTN__GEMM_FEW_SHORT : kern->tuned->few_rows);
+           rows <= (a->cols < ATTN__GEMM_SHORT ? ATTN__GEMM_FEW_SHORT : kern->tuned->few_products);
 }
 
 static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat *b, double alpha)
@@ -4232,12 +4254,12 @@ static size_t attn__gemm_few_blocks(attn__gemm *g, int little)
     return attn__gemm_bytes(g);
 }
 
-/* Chooses the blocks for a worker with so many bytes: the sizes above, halved until they fit. Where out has fewer rows
-   than a block, blocks are wider and shallower, so that more of each row of b is read. Returns how many there are. */
+/* Chooses the blocks for a worker with so many bytes: ATTN__GEMM_.. of the kernel table, halved until they fit. Where
+   out has fewer rows than a block, blocks are wider and shallower, so that more of each row of b is read. Returns how
+   many there are. */
 static size_t attn__gemm_blocks(attn__gemm *g, size_t bytes)
 {
     size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols, most, row_tiles, wider, col_tiles;
-    /* ATTN__STACK is enough for one vector of columns of every pass */
     if (g->few) {
         if (attn__gemm_few_blocks(g, 0) > bytes)
             attn__gemm_few_blocks(g, 1);
@@ -4249,7 +4271,7 @@ static size_t attn__gemm_blocks(attn__gemm *g, size_t bytes)
     wider = attn__min(most / (row_tiles * tile_rows), most / ATTN__GEMM_WIDER);
     col_tiles = attn__min(attn__ceil_div(g->out.cols, tile_cols), ATTN__GEMM_TILES / most * wider);
     g->kc = attn__min(attn__max(g->terms, 1), attn__max(ATTN__GEMM_TILES / col_tiles / 2 * 2, 2));
-    for (;;) {
+    for (;;) { /* it ends: ATTN__STACK holds a register tile, two terms deep, of every pass */
         g->mc = row_tiles * tile_rows;
         g->nc = col_tiles * tile_cols;
         g->lda = g->ldb = g->kc;
@@ -4358,7 +4380,7 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_block *few,
     double added[ATTN__GEMM_FEW_NC]; /* of either real type */
     const char *a = g->whole_a ? few->a + k * kern->size : few->a;
     size_t i, cols;
-    attn__few w;
+    attn__operand w;
     ATTN__MEMSET(&w, 0, sizeof w);
     w.queries = few->rows;
     w.heads = 1;
@@ -4555,8 +4577,8 @@ ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat 
 /* ==== softmax ======================================================================================================
 
    Three passes over a row: its maximum m; e_j = exp(x_j - m) and their sum; e_j / sum. Subtracting m changes nothing in
-   exact arithmetic and keeps exp from overflowing. A row is processed in chunks of ATTN__ROW_BUFFER elements. Where in or
-   out is not a packed row of reals, a chunk is converted in a buffer on the stack. */
+   exact arithmetic and keeps exp from overflowing. A row is processed in chunks of ATTN__ROW_BUFFER elements. Where in
+   or out is not a packed row of reals, a chunk is converted in a buffer on the stack. */
 
 #define ATTN__ROW_BUFFER 1024 /* the buffer, of either real type, takes half of ATTN__STACK at most */
 
@@ -5617,8 +5639,8 @@ ATTN_API attn_status attn_kv_pages_attend(attn_tensor out, attn_tensor q, const 
 
 /* ==== positions ====================================================================================================
 
-   Rotary embeddings, biases by distance, slopes and sinusoids: numbers that depend on where a token stands. All of it is
-   computed in double and rounded once. */
+   Rotary embeddings, biases by distance, slopes and sinusoids: numbers that depend on where a token stands. All of it
+   is computed in double and rounded once. */
 
 #define ATTN__ROTATED 64 /* pairs of a row that are rotated together: their cosines and sines take 1 KiB */
 
@@ -6270,8 +6292,8 @@ static size_t attn__product_bytes(const attn__plan *plan, size_t rows, const att
     return bytes;
 }
 
-/* The same of what a layer multiplies: its rows by weights; on the way back also heads by the weights transposed, and the
-   rows transposed by heads. */
+/* The same of what a layer multiplies: its rows by weights; on the way back also heads by the weights transposed, and
+   the rows transposed by heads. */
 static size_t attn__projections_bytes(const attn__mha *mha)
 {
     const attn__plan *plan = &mha->plan;
@@ -6447,6 +6469,9 @@ ATTN__NOINLINE attn_status attn__job_ready(attn__plan **ready, void **own, const
              attn__sees_chunk               which of its keys a query block may see
              attn__meet_chunk               once it sees some: K, V, dk, dv of the chunk; Q, dO, delta, dq of the block
              attn__backward_tile            one tile of keys: the lines above
+               attn__tile_gradients           S by attn__score_tile, dP by gemm; the kernel backward: P and dS
+               attn__add_biases               gradients of biases
+               attn__add_queries              dq; attn__add_keys: dv and dk
            attn__finish_head              sums are rounded to 16 bits, or added up over heads, rows, items
            attn__sum_sink                 the gradient of a sink
            attn__sum_place                the gradient of a bias that heads or items share, by cells too
@@ -6461,9 +6486,8 @@ struct attn__backward_worker;
 
 /* A gradient, mostly summed tile by tile. */
 typedef struct attn__sum {
-    attn_tensor at; /* where: in the caller's tensor, or in scratch; absent: not wanted */
-    const attn_tensor
-        *out; /* NULL, or what those in scratch are rounded to, or added up to where its dimensions are 1 */
+    attn_tensor at;           /* where: in the caller's tensor, or in scratch; absent: not wanted */
+    const attn_tensor *out;   /* what sums in scratch are rounded to, or added up to where it has 1; or NULL */
     size_t cleared, finished; /* heads: of at that begin with 0, of out */
 } attn__sum;
 
@@ -6506,7 +6530,7 @@ typedef struct attn__backward_worker {
     char *dq, *dk, *dv;       /* sums: dq of the block, D x lanes; dk and dv of the chunk, in register tiles */
     attn__range keys;         /* of the chunk, those that are valid; */
     int loaded;               /* their K and V are in cache */
-    int k_nonfinite, q_nonfinite, dout_nonfinite; /* among them are NaNs or infinities: */
+    int k_nonfinite, q_nonfinite, dout_nonfinite; /* some of K of the chunk, of Q and dO of the block is not finite */
 } attn__backward_worker;
 
 enum { ATTN__GRADIENT = ATTN__OUT | ATTN__OPTIONAL | ATTN__SUM }; /* as an argument */
@@ -7508,8 +7532,8 @@ static void attn__fetch_rows(const attn__backward_worker *worker, attn__tile_cac
     cache->held = worker->keys;
 }
 
-/* Sums of the chunk's keys come from the gradient t to register tiles as gemm has them, or go back. NULL: not wanted.
-   */
+/* Sums of the chunk's keys come from the gradient t to register tiles as gemm has them, or go back. NULL: none is
+   wanted. */
 static void attn__move_sums(const attn__backward_worker *worker, char *tiles, const attn_tensor *t, int store)
 {
     const attn__kernels *kern = worker->kern;
@@ -8471,6 +8495,14 @@ static int attn__is_factor(double x, attn_dtype first_input)
     return attn__is_finite(x) && (first_input == ATTN_F64 || (x <= FLT_MAX && x >= -FLT_MAX));
 }
 
+/* ==== arguments ====================================================================================================
+
+   A public function describes its arguments in a table, from left to right: their names, what may stand there, and
+   their shapes in letters, B Hkv Lk D. A letter is bound to a size by the first argument that has it: inputs first,
+   then outputs, and what came out of another call (LATE). Who does not fit then is at fault. What a table cannot say, a
+   function requires besides. The fault that counts is the first one in the order of statuses, among those of one status
+   the leftmost. Functions without a ctx have arguments without names, which nobody would receive. */
+
 /* -- messages -- */
 
 typedef struct attn__message {
@@ -8507,13 +8539,7 @@ static int attn__begins(const char *name, const char *with) /* with the other, u
     return *name == 0 || *name == '.';
 }
 
-/* ==== arguments ====================================================================================================
-
-   A public function describes its arguments in a table, from left to right: their names, what may stand there, and
-   their shapes in letters, B Hkv Lk D. A letter is bound to a size by the first argument that has it: inputs first,
-   then outputs, and what came out of another call (LATE). Who does not fit then is at fault. What a table cannot say, a
-   function requires besides. The fault that counts is the first one in the order of statuses, among those of one status
-   the leftmost. Functions without a ctx have arguments without names, which nobody would receive. */
+/* -- roles and letters -- */
 
 enum attn__role {
     ATTN__IN = 0,
@@ -8821,7 +8847,9 @@ static void attn__check_view(attn__check *c, attn__view *v, int role, int wide)
     attn_status status = ATTN_OK;
     attn__box box;
     size_t d = 0, n, misfit = 4;
-    if (v->given || role & ATTN__ARRAY)
+    if (v->given && !(role & (ATTN__MAT | ATTN__ARRAY))) /* mostly */
+        ATTN__MEMCPY(&box, v->given, sizeof box);
+    else if (v->given || role & ATTN__ARRAY)
         attn__find_box(c, v, &box);
     if (role & ATTN__ARRAY)
         status = v->given || (role & ATTN__IF_ANY && box.n[3] == 0) ? ATTN_OK : ATTN_ERR_NULL;
@@ -8829,12 +8857,13 @@ static void attn__check_view(attn__check *c, attn__view *v, int role, int wide)
         status = ATTN_ERR_NULL;
     else if (!attn__is_dtype(box.dtype, role, wide))
         status = ATTN_ERR_DTYPE;
-    else
-        ATTN__UNROLL
-    for (d = 0; d < 4; d++) { /* the first two of a matrix are 1, and have no letters */
-        n = attn__bind(c, v->is->shape[d], box.n[d]);
-        if (n != box.n[d] && misfit == 4 && !(role & ATTN__BROADCASTS && box.n[d] == 1))
-            misfit = d;
+    else {
+        ATTN__EACH (d, 4) /* the first two of a matrix are 1, and have no letters */
+        {
+            n = attn__bind(c, v->is->shape[d], box.n[d]);
+            if (n != box.n[d] && misfit == 4 && !(role & ATTN__BROADCASTS && box.n[d] == 1))
+                misfit = d;
+        }
     }
     if (misfit < 4)
         status = ATTN_ERR_SHAPE;
@@ -9322,8 +9351,9 @@ static double attn__scale(double scale, size_t D) /* the one place that knows wh
 
 /* ==== the kernel table =============================================================================================
 
-   What attention asks of an instruction set. Every pass of the kernels fills one table. A kernel works on a block, in the real type of its pass (float or double):
-   rows of reals, `ld` elements apart. load and store stand between that layout and the user's views. */
+   What is asked of an instruction set. A pass compiles the kernels for one of them, in float and in double, and fills a
+   table for each (of pairs of BF16, for one). A kernel works in the real type of its table: rows of reals, `ld`
+   elements apart. load and store stand between that layout and the user's views. */
 
 /* Rows of a tile's keys or values, and what is prefetched while they are multiplied. */
 typedef struct attn__rows {
@@ -9337,7 +9367,7 @@ typedef struct attn__rows {
 } attn__rows;
 
 /* Rows of K or V for the kernels of few rows: those of some keys, of key/value heads that are read together. */
-typedef struct attn__few {
+typedef struct attn__operand {
     const char *row;       /* of the first key and head; those of the next keys follow `step` bytes from each other, */
     const char *const *at; /* or, where not NULL, here is where each is */
     ptrdiff_t step, apart; /* those of the next head are so many bytes further */
@@ -9353,30 +9383,30 @@ typedef struct attn__few {
     int part;                /* dot: attn__part; where not 0, there are dot_keys keys at most */
     void *lanes; /* dot: dot_keys vectors of each query, and of one more if there are 3 or 7 of 8: of a part, what is
                     added up so far; of a whole, of ATTN__DOT_MOST queries at most */
-} attn__few;
+} attn__operand;
 
 /* What a kernel of few rows does at a time: some queries of a head, and some of its keys. */
 typedef struct attn__few_job {
-    const attn__few *few;    /* of K or V */
-    size_t first, keys;      /* of its keys */
-    const void *x;           /* the queries, or their weights of these keys: rows of reals, ldx apart */
-    void *out;               /* the scores of these keys, or the sums of values: rows of reals, ld apart */
-    size_t queries, ldx, ld; /* ATTN__DOT_MOST of them at most */
-    ptrdiff_t head, fetch;   /* bytes from where a key's rows are to that of the head, and to what is prefetched, */
-    size_t fetch_bytes;      /* which is so long */
-    void *lanes;             /* dot: of each query dot_keys vectors, one for each key */
+    const attn__operand *operand; /* of K or V */
+    size_t first, keys;           /* of its keys */
+    const void *x;                /* the queries, or their weights of these keys: rows of reals, ldx apart */
+    void *out;                    /* the scores of these keys, or the sums of values: rows of reals, ld apart */
+    size_t queries, ldx, ld;      /* ATTN__DOT_MOST of them at most */
+    ptrdiff_t head, fetch; /* bytes from where a key's rows are to that of the head, and to what is prefetched, */
+    size_t fetch_bytes;    /* which is so long */
+    void *lanes;           /* dot: of each query dot_keys vectors, one for each key */
 } attn__few_job;
 
 /* The row of key number i of the job. */
 ATTN__INLINE const char *attn__key_of(const attn__few_job *job, size_t i)
 {
-    const attn__few *few = job->few;
-    return few->at ? few->at[job->first + i] : few->row + (ptrdiff_t)(job->first + i) * few->step;
+    const attn__operand *operand = job->operand;
+    return operand->at ? operand->at[job->first + i] : operand->row + (ptrdiff_t)(job->first + i) * operand->step;
 }
 
 /* -- tuning --
 
-   Numbers that speed depends on; bits depend on some of them, too, which are listed under "What keeps bits equal".
+   Numbers that speed depends on; bits depend on some of them, too, which are listed under "what keeps bits equal".
    Shapes of register tiles, and how many sums a loop keeps, are the passes' own.
 
    In parentheses stands what another number does: speed with it, that with the present one being 1. Measured on a Xeon
@@ -9409,14 +9439,14 @@ ATTN__INLINE const char *attn__key_of(const attn__few_job *job, size_t i)
 /* Which kernels take how many rows: where these are as fast as those. Measured on Sapphire Rapids:
    - attention, 4 heads x 256 and 2048 keys x 64 and 128: up to `few` rows, dot and weigh are 1.0 to 1.5 times as fast
      as tiles of gemm, with twice as many rows 0.7 to 1.0 times;
-   - x w^T, 512 and 1024 columns and terms: with AVX-512, up to 24 rows dot is 1.0 to 1.2 times as fast as either way
-     of gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows 1.0 to 1.4 times; in double with AVX-512, 16 rows 0.8
-     to 1.0 times, with AVX2 too, whose number was left as that of float. VECTOR128 and plain C gain by dot at any
-     number, and have that of AVX2; so has NEON, unmeasured. Beyond it, up to `transposed` rows gemm of w x^T is faster. */
+   - x w^T, 512 and 1024 columns and terms: with AVX-512, up to 24 rows dot is 1.0 to 1.2 times as fast as either way of
+     gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows 1.0 to 1.4 times; in double with AVX-512, 16 rows 0.8 to
+     1.0 times, with AVX2 too, whose number was left as that of float. VECTOR128 and plain C gain by dot at any number,
+     and have that of AVX2; so has NEON, unmeasured. Beyond it, up to `transposed` rows gemm of w x^T is faster. */
 typedef struct attn__tuning {
-    size_t few;        /* rows of an item and group */
-    size_t few_rows;   /* rows of x in x w^T, unless they are short: attn__are_few */
-    size_t transposed; /* and of those that are not few, so many */
+    size_t few_most;     /* rows of an item and group */
+    size_t few_products; /* rows of x in x w^T, unless they are short: attn__are_few */
+    size_t transposed;   /* and of those that are not few, so many */
 } attn__tuning;
 
 /* clang-format off */
@@ -9478,9 +9508,9 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
 #define ATTN__GEMM_FEW_B_BYTES 512 /* of a part of a sum where b is copied: so much of each column */
 #define ATTN__GEMM_FEW_PAD 16      /* reals between copied rows, which would else compete for one set of a cache */
 
-/* Products that are transposed around: where w has so many times as many rows, else packing w costs less than it saves; and
-   rows of w in a block, few enough for threads to share. (COLS 4: 1; 16: 48 x 512 x 512 0.5 to 0.9; MC 64: 0.95; 256:
-   1.04, but nothing is left to share.) */
+/* Products that are transposed around: where w has so many times as many rows, else packing w costs less than it saves;
+   and rows of w in a block, few enough for threads to share. (COLS 4: 1; 16: 48 x 512 x 512 0.5 to 0.9; MC 64: 0.95;
+   256: 1.04, but nothing is left to share.) */
 #define ATTN__GEMM_TRANSPOSED_COLS 8
 #define ATTN__GEMM_TRANSPOSED_MC 128
 
@@ -9499,8 +9529,10 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
 #define ATTN__LONG_ROW 2048
 
 /* A key tile, with its scores for a full query block, stays in the second-level cache. That of few rows is longer:
-   they read it at the speed of memory, which prefers to go on with K, or V, for a while. (TILE 64: 1; FEW 128: 0.95 to
-   1.05.) */
+   they read it at the speed of memory, which prefers to go on with K, or V, for a while. Both are multiples of twice
+   the rows of a register tile and of FEW_CHAIN, TILE is at most FEW, FEW below 65536; the API's text on blocks names
+   both.
+   (TILE 64: 1; FEW 128: 0.95 to 1.05.) */
 #define ATTN__TILE_KEYS 128
 #define ATTN__FEW_KEYS 256
 #define ATTN__HALF_TILE (ATTN__TILE_KEYS / 2) /* masks are made of blocks that mostly have as many keys, or more */
@@ -9690,9 +9722,9 @@ typedef struct attn__kernels {
     void (*gemm)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
                  size_t depth, int part, const void *factor, const attn__rows *next);
 
-    /* out[r][j] = x[r] . k[j], for few rows of x: of `dims` reals (or BF16, in a pass with pairs), and zeros up to whole
-       vectors. The terms of a product lie on lanes. Up to a multiple of dot_keys, scores of 0 follow. By attn__run_few,
-       as weigh is */
+    /* out[r][j] = x[r] . k[j], for few rows of x: of `dims` reals (or BF16, in a pass with pairs), and zeros up to
+       whole vectors. The terms of a product lie on lanes. Up to a multiple of dot_keys, scores of 0 follow. By
+       attn__run_few, as weigh is */
     void (*dot)(const attn__few_job *job);
 
     /* out[r] += sum over j of x[r][j] v[j], over the keys of a chain. Dims on lanes, in whole vectors */
@@ -9734,25 +9766,26 @@ typedef struct attn__kernels {
    key begins one. The queries of all heads share the read of some keys. Of what is prefetched each job takes its share,
    so that memory has something to do while any of them computes. */
 static void attn__run_few(const attn__kernels *kern, void *out, size_t ld, const void *x, size_t ldx,
-                          const attn__few *few, int values)
+                          const attn__operand *operand, int values)
 {
     const size_t step = values ? ATTN__FEW_CHAIN : kern->dot_keys, size = kern->size;
     size_t head, r, n;
-    attn__few_job job = {few, 0, 0, x, out, 0, ldx, ld, 0, 0, 0, few->lanes};
-    for (; job.first < few->keys; job.first += step)
-        for (head = r = 0; head < few->heads; head++)
-            for (n = 0; n < few->queries; n += job.queries, r += job.queries) {
-                job.keys = attn__min(few->keys - job.first, step);
-                job.queries = attn__min(few->queries - n, ATTN__DOT_MOST);
+    attn__few_job job = {operand, 0, 0, x, out, 0, ldx, ld, 0, 0, 0, operand->lanes};
+    for (; job.first < operand->keys; job.first += step)
+        for (head = r = 0; head < operand->heads; head++)
+            for (n = 0; n < operand->queries; n += job.queries, r += job.queries) {
+                job.keys = attn__min(operand->keys - job.first, step);
+                job.queries = attn__min(operand->queries - n, ATTN__DOT_MOST);
                 job.x = (const char *)x + (r * ldx + (values ? job.first : 0)) * size;
                 job.out = (char *)out + (r * ld + (values ? 0 : job.first)) * size;
-                job.head = (ptrdiff_t)head * few->apart;
-                if (few->next) {
-                    job.fetch = (ptrdiff_t)head * few->next_apart + (ptrdiff_t)(n * few->next_bytes / few->queries);
-                    job.fetch_bytes = job.queries * few->next_bytes / few->queries;
+                job.head = (ptrdiff_t)head * operand->apart;
+                if (operand->next) {
+                    job.fetch =
+                        (ptrdiff_t)head * operand->next_apart + (ptrdiff_t)(n * operand->next_bytes / operand->queries);
+                    job.fetch_bytes = job.queries * operand->next_bytes / operand->queries;
                 }
-                if (few->part)
-                    job.lanes = (char *)few->lanes + r * step * kern->lanes * size;
+                if (operand->part)
+                    job.lanes = (char *)operand->lanes + r * step * kern->lanes * size;
                 (values ? kern->weigh : kern->dot)(&job);
             }
 }
@@ -10395,8 +10428,8 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
      a compiler has vectors for.
    What a new element format defines:
    - its name: attn_dtype;
-   - views and elements: attn__size and attn__row_bytes (of a row), attn__is_aligned; in attn__is_dtype, which arguments may have
-     it; attn_mat_new or attn__has_scales; attn__load and attn__store of one element;
+   - views and elements: attn__size and attn__row_bytes (of a row), attn__is_aligned; in attn__is_dtype, which arguments
+     may have it; attn_mat_new or attn__has_scales; attn__load and attn__store of one element;
    - here: its loader (a case of widen, and one in each ladder that chooses it by type: widens, OF_TYPE, READS) and its
      storer (narrows, narrow): the last case of a ladder is not the default of new formats; formats whose terms are not
      reals: load_rows, load_panel, to_terms, any_nonfinite;
@@ -10404,20 +10437,19 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
    Strides count elements: a format of less than a byte needs attn__at, too, and attn__row_bytes wherever attn__size is
    multiplied by a number of elements.
 
-   The vocabulary: LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX as their names say; ROUND to nearest even; FMA(a,b,c) =
-   a b + c, FMS(a,b,c) = a b - c; PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN; REGISTER, the
+   The vocabulary: LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX as their names say; ROUND to nearest even; FMA(a,b,c) = a
+   b + c, FMS(a,b,c) = a b - c; PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN; REGISTER, the
    constraint of a vector register in inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, ISHL,
    ISHR (logical); IANY(i): has a lane its top bit set; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b;
    PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS and AS_REAL between both. In float also LOAD_F16,
    LOAD_BF16, LOAD_I8 of W such numbers and, or such elements are stored one by one, STORE_F16, STORE_U16 of the lower
-   halves of integers, IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
-   The pass adds itself to the functions that move lanes: load_128, interleave_128, add_128 and fold.
-   any_nonfinite (without which it needs no IANY), ldexp, load_first, store_first and nonzero, of which load_bits and
-   classify are made, may gain from other instructions.
-   A pass with pairs extends another one: it has the vocabulary of that in float, and BASE(x), the name of its kernel
-   x. DOT(a,b,c) = c + a b, where a and b are pairs; PAIR_UP(a,b), each real of a beside that of b, rounded to nearest
-   even. It has ATTN__PAIRS, the part "pairs" below, element and term in its table, and in instruction sets attn__kernels_for,
-   attn__ctx_products, attn__why_no_pairs and ATTN__PAIRS_BEST.
+   halves of integers, IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32. The pass adds
+   itself to the functions that move lanes: load_128, interleave_128, add_128 and fold. any_nonfinite (without which it
+   needs no IANY), ldexp, load_first, store_first and nonzero, of which load_bits and classify are made, may gain from
+   other instructions. A pass with pairs extends another one: it has the vocabulary of that in float, and BASE(x), the
+   name of its kernel x. DOT(a,b,c) = c + a b, where a and b are pairs; PAIR_UP(a,b), each real of a beside that of b,
+   rounded to nearest even. It has ATTN__PAIRS, the part "pairs" below, element and term in its table, and in
+   instruction sets attn__kernels_for, attn__ctx_products, attn__why_no_pairs and ATTN__PAIRS_BEST.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
@@ -10971,8 +11003,8 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2_poly)(ATTN__V f)
     return p;
 }
 
-/* x log2e + x log2e_rest - n, where x log2e is nearly n: so its own rounding must not count. Without an instruction for that,
-   both are cut in halves, whose products are exact.                                                     Dekker 1971 */
+/* x log2e + x log2e_rest - n, where x log2e is nearly n: so its own rounding must not count. Without an instruction for
+   that, both are cut in halves, whose products are exact.                                               Dekker 1971 */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fraction)(ATTN__V x, ATTN__V log2e, ATTN__V log2e_rest, ATTN__V n)
 {
 #ifdef ATTN__FMS
@@ -11090,6 +11122,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_first)(ATTN__R *p, ATTN__V v, si
 
 #if ATTN__W > 1
 #define ATTN__LANES128 (16 / (int)sizeof(ATTN__R)) /* reals in 128 bits, which AVX shuffles cheaply within */
+#define ATTN__HIGH (ATTN__W * sizeof(ATTN__R) > 32 ? ATTN__BUFFER / 2 : ATTN__BUFFER) /* rows of what is transposed */
 
 #if ATTN__AVX512
 /* 128 bits from each of four places. */
@@ -11156,13 +11189,12 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_128)(ATTN__V *v)
     int i, step;
     ATTN__UNROLL
     for (step = 1; step < ATTN__LANES128; step *= 2) {
-        ATTN__EACH(i, ATTN__LANES128 / 2)
-        {
+        ATTN__EACH (i, ATTN__LANES128 / 2) {
             y[2 * i] = ATTN__NAME(interleave_128)(v[i], v[i + ATTN__LANES128 / 2], 0);
             y[2 * i + 1] = ATTN__NAME(interleave_128)(v[i], v[i + ATTN__LANES128 / 2], 1);
         }
-        ATTN__EACH(i, ATTN__LANES128)
-        v[i] = y[i];
+        ATTN__EACH (i, ATTN__LANES128)
+            v[i] = y[i];
     }
 }
 
@@ -11177,14 +11209,14 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_block)(ATTN__R *x, ptrdiff_t
     size_t r;
     int i;
     for (r = 0; r < high; r += ATTN__LANES128) {
-        ATTN__EACH(i, ATTN__LANES128)
-        v[i] = ATTN__NAME(load_128)((const char *)(in + r + i * cs), ATTN__LANES128 * cs * (ptrdiff_t)sizeof *in);
+        ATTN__EACH (i, ATTN__LANES128)
+            v[i] = ATTN__NAME(load_128)((const char *)(in + r + i * cs), ATTN__LANES128 * cs * (ptrdiff_t)sizeof *in);
         ATTN__NAME(transpose_128)(v);
-        ATTN__EACH(i, ATTN__LANES128)
-        if (whole)
-            ATTN__STORE(x + ((ptrdiff_t)r + i) * rs, ATTN__MUL(v[i], alpha));
-        else if (r + (size_t)i < high)
-            ATTN__NAME(store_first)(x + ((ptrdiff_t)r + i) * rs, ATTN__MUL(v[i], alpha), wide);
+        ATTN__EACH (i, ATTN__LANES128)
+            if (whole)
+                ATTN__STORE(x + ((ptrdiff_t)r + i) * rs, ATTN__MUL(v[i], alpha));
+            else if (r + (size_t)i < high)
+                ATTN__NAME(store_first)(x + ((ptrdiff_t)r + i) * rs, ATTN__MUL(v[i], alpha), wide);
     }
 }
 
@@ -11379,7 +11411,8 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store)(void *out, attn_dtype dtype, 
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *view, attn_dtype dtype, ptrdiff_t cs,
                                                   size_t rows, size_t cols, double alpha, int storing);
 
-/* The same by vectors. All but two kinds of views are left to plain C: rows that are contiguous, and columns that are. */
+/* The same by vectors. All but two kinds of views are left to plain C: those whose rows, or columns, are
+   contiguous. */
 #define ATTN__LOAD_ROWS(type)                                                                                          \
     ATTN__NAME(move_rows)(x, ATTN__REAL, (ptrdiff_t)ld, in, type, rs, rows, cols, 1.0, ATTN__NAME(as_is))
 
@@ -11413,8 +11446,8 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 }
 
 /* A view whose columns are contiguous, or with `storing` the rows x, is read along these and transposed into the other:
-   reals where they lie, other types through a buffer, some rows and columns at a time. Reals are stored some rows of the
-   view at a time, each to its end: caches write that fastest. */
+   reals where they lie, other types through a buffer, some rows and columns at a time. Reals are stored some rows of
+   the view at a time, each to its end: caches write that fastest. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *view, attn_dtype dtype, ptrdiff_t cs,
                                                   size_t rows, size_t cols, double alpha, int storing)
 {
@@ -11485,11 +11518,12 @@ ATTN__TARGET static void ATTN__NAME(pair_transposed)(ATTN__R *x, size_t ld, cons
         for (i = 0; i < ATTN__W; i++) /* past the last column: that again */
             at[i] = in + 2 * (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs;
         for (p = 0; p < pairs; p += ATTN__LANES128) {
-            ATTN__EACH(i, ATTN__LANES128)
-            v[i] = ATTN__NAME(load_quarters)(at[i] + 4 * p, at[i + 4] + 4 * p, at[i + 8] + 4 * p, at[i + 12] + 4 * p);
+            ATTN__EACH (i, ATTN__LANES128)
+                v[i] =
+                    ATTN__NAME(load_quarters)(at[i] + 4 * p, at[i + 4] + 4 * p, at[i + 8] + 4 * p, at[i + 12] + 4 * p);
             ATTN__NAME(transpose_128)(v);
-            ATTN__EACH(i, ATTN__LANES128)
-            ATTN__NAME(store_first)(x + (p + i) * ld + c, v[i], wide);
+            ATTN__EACH (i, ATTN__LANES128)
+                ATTN__NAME(store_first)(x + (p + i) * ld + c, v[i], wide);
         }
     }
 }
@@ -11606,14 +11640,13 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
         const ATTN__R *from = b + chain * (size_t)vectors * ATTN__W;
         ATTN__R *to = c + (part ? chain * tile : 0);
         ptrdiff_t at = (ptrdiff_t)chain * ks;
-        ATTN__EACH(r, ATTN__ROWS)
-        ATTN__EACH(v, vectors)
-        sum[r][v] = part & ATTN__BEGUN ? ATTN__LOAD(to + (r * vectors + v) * ATTN__W) : zero;
+        ATTN__EACH (r, ATTN__ROWS)
+            ATTN__EACH (v, vectors)
+                sum[r][v] = part & ATTN__BEGUN ? ATTN__LOAD(to + (r * vectors + v) * ATTN__W) : zero;
         for (terms = factor ? depth : (depth + 1 - chain) / 2; terms > 0; terms--) {
             ATTN__V b0 = ATTN__LOAD_PANEL(from), b1 = vectors > 1 ? ATTN__LOAD_PANEL(from + ATTN__W) : b0;
             ATTN__V b2 = vectors > 2 ? ATTN__LOAD_PANEL(from + 2 * ATTN__W) : b0;
-            ATTN__EACH(r, ATTN__ROWS)
-            {
+            ATTN__EACH (r, ATTN__ROWS) {
                 ATTN__V x = ATTN__SET_ELEMENT(a[r] + at);
 #if ATTN__PASS == ATTN__PASS_VECTOR128 && defined(ATTN__X86) /* no register is left for b2 */
                 ATTN__PIN_POINTER(from);
@@ -11630,16 +11663,15 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
         }
         if (factor || (chain > 0 && !(part & ATTN__UNFINISHED))) { /* the first chain times 1 */
             to = c;
-            ATTN__EACH(v, vectors)
-            {
+            ATTN__EACH (v, vectors) {
                 ATTN__V times = factor ? ATTN__LOAD(factor + v * ATTN__W) : ATTN__SET1((ATTN__R)1);
-                ATTN__EACH(r, ATTN__ROWS)
-                sum[r][v] = ATTN__FMA(ATTN__LOAD(to + (r * vectors + v) * ATTN__W), times, sum[r][v]);
+                ATTN__EACH (r, ATTN__ROWS)
+                    sum[r][v] = ATTN__FMA(ATTN__LOAD(to + (r * vectors + v) * ATTN__W), times, sum[r][v]);
             }
         }
-        ATTN__EACH(r, ATTN__ROWS)
-        ATTN__EACH(v, vectors)
-        ATTN__STORE(to + (r * vectors + v) * ATTN__W, sum[r][v]);
+        ATTN__EACH (r, ATTN__ROWS)
+            ATTN__EACH (v, vectors)
+                ATTN__STORE(to + (r * vectors + v) * ATTN__W, sum[r][v]);
     }
 }
 
@@ -11719,8 +11751,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
     size_t i = 0, j, count;
     int found = 0;
     for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W) {
-        ATTN__EACH(j, 4)
-        {
+        ATTN__EACH (j, 4) {
             v = ATTN__LOAD(x + i + j * ATTN__W);
             found |= ATTN__NAME(any_nonfinite)(v, 0);
             top[j] = ATTN__MAX(top[j], v);
@@ -11866,7 +11897,8 @@ ATTN__TARGET static int ATTN__NAME(classify)(const unsigned char *mask, ptrdiff_
 }
 
 /* A block's numbers, in either layout, as groups of vectors: those of a group belong to the same queries. Vector i of
-   group g lies at g * strip_step + i * step. Its lanes are of one element of as many queries, or of W elements of one query. */
+   group g lies at g * strip_step + i * step. Its lanes are of one element of as many queries, or of W elements of one
+   query. */
 typedef struct ATTN__NAME(strips) {
     size_t strips, vectors, strip_step, step, elements;
 } ATTN__NAME(strips);
@@ -12019,8 +12051,8 @@ ATTN__TARGET static void ATTN__NAME(bias_rows)(const attn__tile *t, double scale
         const char *from = (const char *)t->bias_rows + (ptrdiff_t)c * row;
         ATTN__R *s = (ATTN__R *)t->scores + c;
         for (k = 0; k < keys; k += ATTN__LANES128, from += 16) {
-            ATTN__EACH(i, ATTN__LANES128)
-            v[i] = ATTN__NAME(load_128)(from + i * row, ATTN__LANES128 * row);
+            ATTN__EACH (i, ATTN__LANES128)
+                v[i] = ATTN__NAME(load_128)(from + i * row, ATTN__LANES128 * row);
             ATTN__NAME(transpose_128)(v);
             ATTN__UNROLL
             for (i = 0; i < ATTN__LANES128; i++, s += ld)
@@ -12051,7 +12083,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick_visible)(const attn__tile *t, 
 }
 
 /* One walk through the scores does either: it adds what is added to them, or hides keys. */
-ATTN__TARGET static void ATTN__NAME(edit)(const attn__tile *tile, double scale, int hide)
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(edit_scores)(const attn__tile *tile, double scale, const int hide)
 {
     const attn__tile copy = *tile, *t = &copy; /* which no store into scores changes */
     ATTN__NAME(strips) e = ATTN__NAME(strips_of)(t->layout, t->keys, t->queries);
@@ -12077,12 +12109,15 @@ ATTN__TARGET static void ATTN__NAME(edit)(const attn__tile *tile, double scale, 
         }
         for (i = 0, at = g * e.strip_step; i < e.vectors; i++, at += e.step) {
             ATTN__R *s = (ATTN__R *)t->scores + at;
-            ATTN__V v = ATTN__LOAD(s), key = ATTN__ADD(ATTN__SET1((ATTN__R)(i * e.elements)), lanes);
+            ATTN__V v = ATTN__LOAD(s), key = zero;
+            int some = bounds && (i * e.elements < t->bounds.all_first || (i + 1) * e.elements > t->bounds.all_end);
+            if (some || slopes)
+                key = ATTN__ADD(ATTN__SET1((ATTN__R)(i * e.elements)), lanes);
             if (t->bias)
                 bias = ATTN__LOAD((const ATTN__R *)t->bias + at);
             if (!hide)
                 v = t->bias ? ATTN__FMA(v, scales, bias) : ATTN__MUL(v, scales);
-            if (bounds && (i * e.elements < t->bounds.all_first || (i + 1) * e.elements > t->bounds.all_end)) {
+            if (some) {
                 v = ATTN__PICK(key, first, hidden, v);
                 v = ATTN__PICK(key, end, v, hidden);
             }
@@ -12098,6 +12133,14 @@ ATTN__TARGET static void ATTN__NAME(edit)(const attn__tile *tile, double scale, 
             ATTN__NAME(store_first)(s, v, left < e.elements ? left : ATTN__W);
         }
     }
+}
+
+ATTN__TARGET static void ATTN__NAME(edit)(const attn__tile *tile, double scale, int hide)
+{
+    if (hide)
+        ATTN__NAME(edit_scores)(tile, scale, 1);
+    else
+        ATTN__NAME(edit_scores)(tile, scale, 0);
 }
 
 ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
@@ -12131,8 +12174,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
     size_t ld = t->layout.element, keys = t->keys, whole = keys / 4 * 4, k, j, end;
     int nonfinite;
     for (k = 0; k < whole; k += 4) {
-        ATTN__EACH(j, 4)
-        {
+        ATTN__EACH (j, 4) {
             v = ATTN__LOAD(s + (k + j) * ld);
             zeros[j] = ATTN__FMA(v, zero, zeros[j]);
             most[j] = ATTN__MAX(most[j], v);
@@ -12410,9 +12452,17 @@ ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__stat
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_log1p)(ATTN__V x, ATTN__V w)
 {
 #if !ATTN__BY_LIBM
-    static const double attn__terms[] = {
-        0.17044163562781398, 0.0832450651186082,  0.1211016872806922, 0.1330037403267463, 0.1538661404230401, //
-        0.18181740832504807, 0.22222224080747675, 0.2857142854545411, 0.4000000000018575, 0.6666666666666615, 2.0};
+    static const double attn__terms[] = {0.17044163562781398,
+                                         0.0832450651186082,
+                                         0.1211016872806922,
+                                         0.1330037403267463,
+                                         0.1538661404230401,
+                                         0.18181740832504807,
+                                         0.22222224080747675,
+                                         0.2857142854545411,
+                                         0.4000000000018575,
+                                         0.6666666666666615,
+                                         2.0};
     ATTN__V z = ATTN__DIV(w, ATTN__ADD(ATTN__SET1(2.0), w)), square = ATTN__MUL(z, z), p = ATTN__SET1(attn__terms[0]);
     size_t i;
     ATTN__UNROLL
@@ -12449,19 +12499,26 @@ ATTN__TARGET static int ATTN__NAME(merge_weights)(attn__merge_rows *rows, size_t
     return nonfinite != 0;
 }
 
+/* x = a x + b y, of W numbers or the first n of them. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(merge_vector)(char *x, const char *y, attn_dtype dtype, ATTN__V a, ATTN__V b,
+                                                        size_t n)
+{
+    ATTN__V v = ATTN__MUL(ATTN__NAME(widen_first)(x, dtype, n), a);
+    ATTN__PIN(v);
+    ATTN__NAME(narrow_first)(x, ATTN__FMA(ATTN__NAME(widen_first)(y, dtype, n), b, v), dtype, n);
+}
+
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(merge_row_of)(char *x, const char *y, attn_dtype dtype, double weight,
                                                         double weight_b, size_t n)
 {
-    ATTN__V a = ATTN__SET1(weight), b = ATTN__SET1(weight_b), v, w;
-    size_t i, j, size = attn__size(dtype);
-    for (i = 0; i < n; i += ATTN__W) {
-        j = attn__min(n - i, ATTN__W);
-        v = ATTN__NAME(widen_first)(x + i * size, dtype, j);
-        w = ATTN__NAME(widen_first)(y + i * size, dtype, j);
-        v = ATTN__MUL(v, a);
-        ATTN__PIN(v);
-        ATTN__NAME(narrow_first)(x + i * size, ATTN__FMA(w, b, v), dtype, j);
-    }
+    const size_t size = attn__size(dtype);
+    ATTN__V a = ATTN__SET1(weight), b = ATTN__SET1(weight_b);
+    size_t i, j;
+    for (i = 0; i + 4 * ATTN__W <= n; i += 4 * ATTN__W)
+        ATTN__EACH (j, 4)
+            ATTN__NAME(merge_vector)(x + (i + j * ATTN__W) * size, y + (i + j * ATTN__W) * size, dtype, a, b, ATTN__W);
+    for (; i < n; i += ATTN__W)
+        ATTN__NAME(merge_vector)(x + i * size, y + i * size, dtype, a, b, attn__min(n - i, ATTN__W));
 }
 
 ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const void *y, ptrdiff_t ys, attn_dtype dtype,
@@ -12498,8 +12555,6 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 /* Queries of a head that a loop multiplies together; that of 4 also takes three, the last one twice. */
 #define ATTN__FEW_QUERIES (ATTN__ROWS > 4 ? 4 : 2)
 
-#define ATTN__HIGH (ATTN__W * sizeof(ATTN__R) > 32 ? ATTN__BUFFER / 2 : ATTN__BUFFER) /* rows of what is transposed */
-
 /* Keys whose scores become vectors together, at least as many as a loop multiplies by one query. Each loop of keys is
    that of all queries of a run, one after the other, so that memory does not wait for long. */
 #define ATTN__DOT_KEYS (ATTN__W > 8 ? ATTN__W : 8)
@@ -12528,15 +12583,14 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_lanes)(const ATTN__V *v)
 #if ATTN__W > 1
     ATTN__V x[ATTN__LANES128], y[ATTN__W / ATTN__LANES128];
     int i, j, step;
-    ATTN__EACH(i, ATTN__W / ATTN__LANES128)
-    {
-        ATTN__EACH(j, ATTN__LANES128)
-        x[j] = v[i * ATTN__LANES128 + j];
+    ATTN__EACH (i, ATTN__W / ATTN__LANES128) {
+        ATTN__EACH (j, ATTN__LANES128)
+            x[j] = v[i * ATTN__LANES128 + j];
         ATTN__UNROLL
         for (step = ATTN__LANES128 / 2; step > 0; step /= 2) {
-            ATTN__EACH(j, step)
-            x[j] = ATTN__ADD(ATTN__NAME(interleave_128)(x[j], x[j + step], 0),
-                             ATTN__NAME(interleave_128)(x[j], x[j + step], 1));
+            ATTN__EACH (j, step)
+                x[j] = ATTN__ADD(ATTN__NAME(interleave_128)(x[j], x[j + step], 0),
+                                 ATTN__NAME(interleave_128)(x[j], x[j + step], 1));
         }
         y[i] = x[0];
     }
@@ -12559,16 +12613,14 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R
 {
     ATTN__V k;
     int r, j, v;
-    ATTN__EACH(j, keys)
-    {
-        ATTN__EACH(v, vectors)
-        {
+    ATTN__EACH (j, keys) {
+        ATTN__EACH (v, vectors) {
             k = ATTN__NAME(terms)(p[j] + (d + (size_t)v * ATTN__TERMS) * attn__size(dtype), dtype, ATTN__TERMS);
             if (queries > 1)
                 ATTN__PIN(k); /* loaded once */
-            ATTN__EACH(r, queries)
-            sum[r * keys + j] =
-                ATTN__DOT(k, ATTN__LOAD(q[r] + d / (ATTN__TERMS / ATTN__W) + v * ATTN__W), sum[r * keys + j]);
+            ATTN__EACH (r, queries)
+                sum[r * keys + j] =
+                    ATTN__DOT(k, ATTN__LOAD(q[r] + d / (ATTN__TERMS / ATTN__W) + v * ATTN__W), sum[r * keys + j]);
         }
     }
 }
@@ -12580,19 +12632,19 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_block)(const attn__few_job *job, s
                                                      const int keys)
 {
     const int vectors = queries > 1 ? 1 : 4;
-    const size_t size = attn__size(dtype), dims = job->few->dims, step = (size_t)vectors * ATTN__TERMS;
-    const ptrdiff_t ahead = job->few->ahead;
+    const size_t size = attn__size(dtype), dims = job->operand->dims, step = (size_t)vectors * ATTN__TERMS;
+    const ptrdiff_t ahead = job->operand->ahead;
     ATTN__V sum[16], *sums = (ATTN__V *)job->lanes + first * ATTN__DOT_KEYS + key;
     const ATTN__R *q[ATTN__FEW_QUERIES];
     size_t d, i, n;
     int r;
-    ATTN__EACH(r, queries)
-    q[r] = ATTN__NAME(row_of)(job, first + (size_t)r);
-    ATTN__EACH(r, queries * keys)
-    sum[r] = ATTN__SET1((ATTN__R)0);
-    if (job->few->part & ATTN__BEGUN) {
-        ATTN__EACH(r, queries * keys)
-        sum[r] = sums[r / keys * ATTN__DOT_KEYS + r % keys];
+    ATTN__EACH (r, queries)
+        q[r] = ATTN__NAME(row_of)(job, first + (size_t)r);
+    ATTN__EACH (r, queries * keys)
+        sum[r] = ATTN__SET1((ATTN__R)0);
+    if (job->operand->part & ATTN__BEGUN) {
+        ATTN__EACH (r, queries * keys)
+            sum[r] = sums[r / keys * ATTN__DOT_KEYS + r % keys];
     }
     for (d = 0; dims - d >= step; d += step) {
         for (i = 0; keys > 4 && ahead && i < (size_t)keys; i++)
@@ -12602,8 +12654,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_block)(const attn__few_job *job, s
     }
     for (; vectors > 1 && dims - d >= ATTN__TERMS; d += ATTN__TERMS)
         ATTN__NAME(dot_terms)(sum, q, p, d, dtype, queries, keys, 1);
-    ATTN__EACH(r, queries * keys)
-    sums[r / keys * ATTN__DOT_KEYS + r % keys] = sum[r];
+    ATTN__EACH (r, queries * keys)
+        sums[r / keys * ATTN__DOT_KEYS + r % keys] = sum[r];
 }
 
 /* The same of queries from number r on and keys from number i on, as many as a loop has: each has the registers for
@@ -12621,23 +12673,23 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const attn__few_job *job,
         ATTN__NAME(dot_block)(job, r, i, p, dtype, 1, 4);
 }
 
-#define ATTN__FEW_TYPE (ATTN__PAIRS ? ATTN_BF16 : ATTN__NARROW ? job->few->dtype : ATTN__REAL)
+#define ATTN__FEW_TYPE (ATTN__PAIRS ? ATTN_BF16 : ATTN__NARROW ? job->operand->dtype : ATTN__REAL)
 #define ATTN__DOT_KEYS_OF(dtype) ATTN__NAME(dot_keys_of)(job, r, i, p, dtype, keys)
 
 /* The vectors of products of the job's keys: first of whole vectors of terms, then of the terms that are left. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const attn__few_job *job)
 {
-    const size_t n = job->keys, dims = job->few->dims, row_bytes = dims * attn__size(job->few->dtype);
+    const size_t n = job->keys, dims = job->operand->dims, row_bytes = dims * attn__size(job->operand->dtype);
     const size_t keys = ATTN__SMALL || job->queries > 1 || row_bytes < ATTN__LONG_ROW ? 4 : 8;
     const size_t left = dims % ATTN__TERMS, d = dims - left;
-    const ptrdiff_t step = job->few->at ? 0 : job->few->step;
+    const ptrdiff_t step = job->operand->at ? 0 : job->operand->step;
     const char *p[8], *row = attn__key_of(job, 0) + job->head;
     size_t i, j, r;
     for (i = 0; i < n; i += keys) {
         for (j = 0; j < keys; j++, row += step)
             p[j] = i + j >= n ? p[j - 1] : step ? row : attn__key_of(job, i + j) + job->head; /* the last one again */
-        for (j = i; job->few->next && j < n && j < i + keys; j++)
-            attn__prefetch_row(job->few->next[job->first + j] + job->fetch, job->fetch_bytes);
+        for (j = i; job->operand->next && j < n && j < i + keys; j++)
+            attn__prefetch_row(job->operand->next[job->first + j] + job->fetch, job->fetch_bytes);
         for (r = 0; r < job->queries; r += ATTN__FEW_QUERIES)
             ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__DOT_KEYS_OF)
     }
@@ -12652,10 +12704,10 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const attn__few_job *job)
 /* And their sums, unless other terms will follow. */
 ATTN__TARGET static void ATTN__NAME(dot)(const attn__few_job *job)
 {
-    const ATTN__R *added = (const ATTN__R *)job->few->added;
+    const ATTN__R *added = (const ATTN__R *)job->operand->added;
     size_t r, i;
     ATTN__NAME(dot_keys)(job);
-    for (r = 0; r < job->queries && !(job->few->part & ATTN__UNFINISHED); r++) {
+    for (r = 0; r < job->queries && !(job->operand->part & ATTN__UNFINISHED); r++) {
         ATTN__V *sum = (ATTN__V *)job->lanes + r * ATTN__DOT_KEYS, score;
         for (i = job->keys; i < ATTN__DOT_KEYS; i++)
             sum[i] = ATTN__SET1((ATTN__R)0);
@@ -12674,39 +12726,37 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const attn__few_job *job,
                                                        attn_dtype dtype, const int queries, const int vectors)
 {
     const int bytes = ATTN__W * (int)attn__size(dtype);
-    const ptrdiff_t step = job->few->step, from = job->head + (ptrdiff_t)(d * attn__size(dtype));
-    const char *const *at = job->few->at ? job->few->at + job->first : NULL;
-    const char *row = job->few->row + (ptrdiff_t)job->first * step + from;
-    const char *const *next = job->few->next && first == 0 && d == 0 ? job->few->next + job->first : NULL;
+    const ptrdiff_t step = job->operand->step, from = job->head + (ptrdiff_t)(d * attn__size(dtype));
+    const char *const *at = job->operand->at ? job->operand->at + job->first : NULL;
+    const char *row = job->operand->row + (ptrdiff_t)job->first * step + from;
+    const char *const *next = job->operand->next && first == 0 && d == 0 ? job->operand->next + job->first : NULL;
     ATTN__V sum[ATTN__FEW_QUERIES][8], x[8], weight;
     const ATTN__R *w[ATTN__FEW_QUERIES];
     size_t k;
     int r, v;
-    ATTN__EACH(r, queries)
-    {
+    ATTN__EACH (r, queries) {
         w[r] = ATTN__NAME(row_of)(job, first + (size_t)r);
-        ATTN__EACH(v, vectors)
-        sum[r][v] = ATTN__SET1((ATTN__R)0);
+        ATTN__EACH (v, vectors)
+            sum[r][v] = ATTN__SET1((ATTN__R)0);
     }
     for (k = 0; k < job->keys; k++, row += step) {
         const char *p = at ? at[k] + from : row;
         if (next)
             attn__prefetch_row(next[k] + job->fetch, job->fetch_bytes);
-        ATTN__EACH(v, vectors)
-        x[v] = ATTN__NAME(terms)(p + v * bytes, dtype, n);
-        ATTN__EACH(r, queries)
-        {
+        ATTN__EACH (v, vectors)
+            x[v] = ATTN__NAME(terms)(p + v * bytes, dtype, n);
+        ATTN__EACH (r, queries) {
             weight = ATTN__SET1(w[r][k]);
-            ATTN__EACH(v, vectors)
-            sum[r][v] = ATTN__FMA(x[v], weight, sum[r][v]);
+            ATTN__EACH (v, vectors)
+                sum[r][v] = ATTN__FMA(x[v], weight, sum[r][v]);
         }
     }
-    ATTN__EACH(r, queries)
-    if (first + (size_t)r < job->queries) {
-        ATTN__R *out = (ATTN__R *)job->out + (first + (size_t)r) * job->ld + d;
-        ATTN__EACH(v, vectors)
-        ATTN__STORE(out + v * ATTN__W, ATTN__ADD(ATTN__LOAD(out + v * ATTN__W), sum[r][v]));
-    }
+    ATTN__EACH (r, queries)
+        if (first + (size_t)r < job->queries) {
+            ATTN__R *out = (ATTN__R *)job->out + (first + (size_t)r) * job->ld + d;
+            ATTN__EACH (v, vectors)
+                ATTN__STORE(out + v * ATTN__W, ATTN__ADD(ATTN__LOAD(out + v * ATTN__W), sum[r][v]));
+        }
 }
 
 /* All dims of so many queries: 8 or 4 vectors at a time, as many as have registers for their sums, then those that are
@@ -12714,7 +12764,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const attn__few_job *job,
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const attn__few_job *job, size_t first, attn_dtype dtype,
                                                          const int queries)
 {
-    const size_t dims = job->few->dims;
+    const size_t dims = job->operand->dims;
     size_t d = 0;
     for (; queries == 1 && dims - d >= 8 * ATTN__W; d += 8 * ATTN__W)
         ATTN__NAME(weigh_block)(job, first, d, ATTN__W, dtype, queries, 8);
@@ -12752,13 +12802,14 @@ ATTN__TARGET static void ATTN__NAME(weigh)(const attn__few_job *job)
 #define ATTN__DOUBLE_KERNEL(name) ATTN__OF_REAL(NULL, ATTN__NAME(name))
 
 #if defined(__clang__)
-#pragma clang fp contract(on) /* as float_control has it in section 1 */
+#pragma clang fp contract(on) /* as float_control has it in compiler and configuration */
 #elif defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
 
-/* The members in their order: first what the pass is, then its kernels, each of which has the name of its member; with
-   pairs, those that do not make products are the kernels of the pass that it extends. */
+/* The members in their order: first what the pass is, then its kernels, each of which has the name of its member, but
+   for four: load_rows and load_panel are load, to_terms does nothing, nonfinite_terms is nonfinite where a term is a
+   real. With pairs, those that do not make products are the kernels of the pass that it extends. */
 /* clang-format off */
 static const attn__kernels ATTN__NAME(kernels) = {
     ATTN__ISA, ATTN__REAL, sizeof(ATTN__R), ATTN__W, ATTN__ROWS, ATTN__TILE_COLS,
