@@ -1,4 +1,4 @@
-/* attn.h - v0.16.0 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.17.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -90,10 +90,10 @@
 #include <stdint.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 16
+#define ATTN_VERSION_MINOR 17
 #define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.16.0"
+#define ATTN_VERSION_STRING "0.17.0"
 
 #ifdef __cplusplus
 extern "C" {
@@ -907,6 +907,8 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
        BF16).
 
    VERSIONS
+       0.17.0  The same numbers, from a file that is read from its top: attn_sdpa first, and less code. attn_mha_backward
+               takes a little less scratch. kv_lens that are not aligned are refused without being read
        0.16.0  attn_rope_frequencies makes those of Llama 3, LongRoPE and Gemma 4, and YaRN's without rounding and with
                mscale (attn_rope_scaling has grown: compile every file anew). A fault has a text in any case. Calls of
                few queries and keys are up to 5 % faster
@@ -925,7 +927,6 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
                differs from these is at fault, of several the leftmost. So it is b of a product, not a, and v, not
                grads.v. Where a number of elements overflows it is the array: opts.blocks.index, not opts.blocks. Calls
                take more scratch, up to 20 KiB for each task, and less stack: give what a dry run tells
-       0.14.1  The same numbers from less code. Softmax of short rows is up to 4 times as fast
        Older ones are told by the history of the repository */
 
 #endif /* ATTN_H */
@@ -8696,10 +8697,15 @@ ATTN__NOINLINE void attn__blame(attn__check *c, attn_status status, const char *
     c->end_of = end_of;
 }
 
+ATTN__NOINLINE void attn__refuse(attn__check *c, attn_status status, const char *argument)
+{
+    attn__blame(c, status, argument, 0, attn_status_string(status), 0, "");
+}
+
 static void attn__require(attn__check *c, int condition, attn_status otherwise, const char *argument)
 {
     if (!condition)
-        attn__blame(c, otherwise, argument, 0, attn_status_string(otherwise), 0, "");
+        attn__refuse(c, otherwise, argument);
 }
 
 static void attn__require_most(attn__check *c, size_t x, size_t most, const char *argument)
