@@ -5152,7 +5152,7 @@ ATTN_API attn_status attn_kv_cache_over(attn_kv_cache *cache, attn_tensor k, att
 static attn__stored attn__of_cache(const attn_kv_cache *cache)
 {
     static const attn__argument attn__arguments[] = {
-        {"cache", ATTN__BYTES, 0, {0, 0, 0, 0}},
+        {"cache", ATTN__POINTER, 0, ATTN__SHAPE0},
         ATTN__MEMBER(cache, kv_cache, k, ATTN__STORED, ATTN__SHAPE4(B, Hkv, capacity, D)),
         ATTN__MEMBER(cache, kv_cache, v, ATTN__STORED, ATTN__SHAPE4(B, Hkv, capacity, Dv)),
         ATTN__MEMBER(cache, kv_cache, k_scales, ATTN__SCALES, ATTN__SHAPE3(B, Hkv, capacity)),
@@ -5379,7 +5379,7 @@ ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tenso
 static attn__stored attn__of_pages(const attn_kv_pages *pages)
 {
     static const attn__argument attn__arguments[] = {
-        {"pages", ATTN__BYTES, 0, {0, 0, 0, 0}},
+        {"pages", ATTN__POINTER, 0, ATTN__SHAPE0},
         ATTN__MEMBER(pages, kv_pages, k, ATTN__STORED, ATTN__SHAPE4(pages, Hkv, capacity, D)),
         ATTN__MEMBER(pages, kv_pages, v, ATTN__STORED, ATTN__SHAPE4(pages, Hkv, capacity, Dv)),
         ATTN__MEMBER(pages, kv_pages, k_scales, ATTN__SCALES, ATTN__SHAPE3(pages, Hkv, capacity)),
@@ -6201,7 +6201,7 @@ ATTN__NOINLINE void attn__mha_list(attn__check *c, const attn__mha *mha, const a
     static const attn__argument attn__arguments[] = {
         {"out", ATTN__OUT, 0, ATTN__SHAPE4(B, 1, Lq, E)}, {"dout", ATTN__LATE, 0, ATTN__SHAPE4(B, 1, Lq, E)},
         {"q", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lq, Eq)},   {"k", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lk, Ek)},
-        {"v", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lk, Ev)},   {"weights", ATTN__BYTES, 0, {0, 0, 0, 0}}};
+        {"v", ATTN__IN, 0, ATTN__SHAPE4(B, 1, Lk, Ev)},   {"weights", ATTN__POINTER, 0, ATTN__SHAPE0}};
     static const attn__argument attn__members[] = {
         ATTN__MEMBER(weights, mha_weights, wq, ATTN__MAT, ATTN__SHAPE2(Eq, HD)), /* H D, */
         ATTN__MEMBER(weights, mha_weights, wk, ATTN__MAT, ATTN__SHAPE2(Ek, KD)), /* Hkv D, */
@@ -6669,7 +6669,7 @@ static void attn__backward_list(attn__check *c, const attn__backward *w)
         ATTN__MEMBER(grads, grads, sinks, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(H)),
         ATTN__MEMBER(grads, grads, alibi_slopes, ATTN__GRADIENT | ATTN__FLOATS, ATTN__SHAPE1(H)),
         ATTN__MEMBER(grads, grads, dlse, ATTN__LATE | ATTN__OPTIONAL | ATTN__ANY_FLOAT, ATTN__SHAPE4(B, H, Lq, 1)),
-        {"grads.score_mod_grad", ATTN__BYTES, offsetof(attn_grads, score_mod_grad), {0, 0, 0, 0}}};
+        {"grads.score_mod_grad", ATTN__POINTER, offsetof(attn_grads, score_mod_grad), ATTN__SHAPE0}};
     static const attn__argument attn__arguments[] = {
         {"dout", ATTN__LATE, 0, ATTN__SHAPE4(B, H, Lq, Dv)},
         {"q", ATTN__IN, 0, ATTN__SHAPE4(B, H, Lq, D)},
@@ -8561,7 +8561,8 @@ enum attn__role {
     ATTN__DOUBLES = 1 << 14,   /* of eight, */
     ATTN__IF_ANY = 1 << 15,    /* and may be absent if there are none */
     ATTN__LENGTHS = sizeof(size_t) == 8 ? ATTN__DOUBLES : ATTN__FLOATS,
-    ATTN__ARRAY = ATTN__BYTES | ATTN__FLOATS | ATTN__DOUBLES
+    ATTN__ARRAY = ATTN__BYTES | ATTN__FLOATS | ATTN__DOUBLES,
+    ATTN__POINTER = ATTN__BYTES /* of which is asked whether it is there: without letters it has no elements */
 };
 
 /* The letters of shapes. Where a table says so, those of a matrix are the last two; an array has as many elements as
@@ -8582,6 +8583,7 @@ enum attn__letter {
     ATTN__L_bytes, ATTN__LETTERS                            /* of scratch, or a struct */
 };
 
+#define ATTN__SHAPE0 {ATTN__L_none, ATTN__L_none, ATTN__L_none, ATTN__L_none}
 #define ATTN__SHAPE1(a) {ATTN__L_none, ATTN__L_none, ATTN__L_none, ATTN__L_##a}
 #define ATTN__SHAPE2(a, b) {ATTN__L_none, ATTN__L_none, ATTN__L_##a, ATTN__L_##b}
 #define ATTN__SHAPE3(a, b, c) {ATTN__L_none, ATTN__L_##a, ATTN__L_##b, ATTN__L_##c}
@@ -12354,13 +12356,13 @@ ATTN__TARGET static void ATTN__NAME(add_dot)(void *sumv, const void *xv, const v
     size_t c, e;
     for (c = 0; c < lanes; c += ATTN__W) {
         const ATTN__R *x = (const ATTN__R *)xv + c, *y = (const ATTN__R *)yv + c;
-        ATTN__V sum[2], zero = ATTN__SET1((ATTN__R)0);
-        sum[0] = sum[1] = zero;
+        ATTN__V sum[2], both;
+        sum[0] = sum[1] = ATTN__SET1((ATTN__R)0);
         for (e = 0; e < elements; e++)
             sum[e % 2] = ATTN__FMA(ATTN__LOAD(x + e * lanes), ATTN__LOAD(y + e * lanes), sum[e % 2]);
-        zero = ATTN__ADD(sum[0], sum[1]);
-        ATTN__PIN(zero);
-        ATTN__STORE((ATTN__R *)sumv + c, ATTN__ADD(ATTN__LOAD((const ATTN__R *)sumv + c), zero));
+        both = ATTN__ADD(sum[0], sum[1]);
+        ATTN__PIN(both);
+        ATTN__STORE((ATTN__R *)sumv + c, ATTN__ADD(ATTN__LOAD((const ATTN__R *)sumv + c), both));
     }
 }
 
