@@ -907,8 +907,9 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
        BF16).
 
    VERSIONS
-       0.17.0  The same numbers, from a file that is read from its top: attn_sdpa first, and less code. attn_mha_backward
-               takes a little less scratch. kv_lens that are not aligned are refused without being read
+       0.17.0  The same numbers, from a file that is read from its top, attn_sdpa first, and from less code.
+               attn_mha_backward takes a little less scratch. kv_lens that are not aligned are refused without being
+               read
        0.16.0  attn_rope_frequencies makes those of Llama 3, LongRoPE and Gemma 4, and YaRN's without rounding and with
                mscale (attn_rope_scaling has grown: compile every file anew). A fault has a text in any case. Calls of
                few queries and keys are up to 5 % faster
@@ -6046,6 +6047,7 @@ ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
 }
 
 /* ==== multi-head layer =============================================================================================
+
    Q = q wq + bq, K and V become packed rows in scratch, where the engine reads them as heads; what it returns goes
    through wo. A bias is one more term of each sum. */
 
@@ -7807,7 +7809,11 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 
 #elif !defined(ATTN__PASS) /* ATTN__GROUND */
 
-/* ==== compiler and configuration ================================================================================ */
+/* ==== compiler and configuration ==================================================================================
+
+   What this compiler, this target and the macros of the program allow: libc or none, errno, libm, the passes that can
+   be built, inlining, unrolling, atomics. All that depends on them is decided here, by macros that the rest uses
+   without asking again. Nothing here knows what attention is. */
 
 #include <float.h>
 
@@ -8017,7 +8023,11 @@ extern "C" {
 #endif
 /* clang-format on */
 
-/* ==== sizes and memory ========================================================================================== */
+/* ==== sizes and memory ============================================================================================
+
+   Arithmetic on sizes that cannot overflow unseen (attn__mul_size, attn__plus, attn__magnitude), and memory: allocation
+   that leaves errno alone, and the arena, from which every call carves its arrays. Who describes memory does so in one
+   function that runs twice, to measure and to set pointers: so the two cannot differ. */
 
 ATTN__NOINLINE void *attn__allocate(size_t size)
 {
@@ -8137,7 +8147,9 @@ ATTN__INLINE void *attn__put(attn__arena *arena, size_t bytes)
 
 /* ==== views ========================================================================================================
 
-   Matrices and tensors are passed by value in the API and by pointer inside. */
+   Matrices and tensors are passed by value in the API and by pointer inside. Here are the constructors of the API, and
+   what is asked of a view: is it absent, or bad, does it overflow (attn__measure), where is an element or a part of it
+   (attn__at, attn__tensor_at, attn__head_rows, attn__submatrix). */
 
 static int attn__mat_absent(const attn_mat *m)
 {
@@ -9126,7 +9138,11 @@ static void attn__require_lengths(attn__check *c, const size_t *lens, size_t B, 
         attn__require_most(c, lens[b], most, argument);
 }
 
-/* ==== elements ================================================================================================== */
+/* ==== elements ====================================================================================================
+
+   One element of any type: attn__load and attn__store, and what is made of them, attn__mat_get, attn__mat_set and
+   attn__copy. They are right for every type and stride, and slow; kernels do the same for rows. Rounding to 16 bits is
+   done in integers, so that it is the same everywhere. */
 
 /* Rounds a double to a 16-bit float whose mantissa has so many bits: once, to nearest even, with subnormals, infinities
    and the top bits of a NaN's payload. It computes in integers, so that no compiler flag changes the result. */
@@ -9275,7 +9291,10 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
     return c.status;
 }
 
-/* ==== scalar math =============================================================================================== */
+/* ==== scalar math =================================================================================================
+
+   Constants, calls of libm, and arithmetic that -ffast-math must not touch. Kernels of plain C, sinks, rotations and
+   biases use it, one number at a time. What it may not do is change errno. */
 
 #define ATTN__LOG2E 1.4426950408889634          /* log2(e) rounded to double, */
 #define ATTN__LOG2E_REST 2.0355273740931033e-17 /* and what is missing from it */
@@ -9798,7 +9817,11 @@ static void attn__run_few(const attn__kernels *kern, void *out, size_t ld, const
             }
 }
 
-/* ==== instruction sets ========================================================================================== */
+/* ==== instruction sets ============================================================================================
+
+   Which instruction sets this CPU has (attn__isas, found once), what families of CPUs do differently, and the way from
+   an attn_isa and a real type to a table of kernels: attn__kernels_for. The passes are included here, plain C first.
+   The rest of the library asks for a table and never for a CPU, but for the bits that say which loop order pays. */
 
 #if defined(ATTN__X86)
 
@@ -9989,7 +10012,12 @@ ATTN_API int attn_isa_available(attn_isa isa)
     return attn__kernels_for(isa, ATTN_F32) != NULL;
 }
 
-/* ==== the ctx: kernels, workers, scratch ======================================================================== */
+/* ==== the ctx: kernels, workers, scratch ==========================================================================
+
+   What an attn_ctx means: its kernels (attn__ctx_kernels, attn__ctx_products), how many workers it allows, and where
+   scratch comes from. attn__spread runs a worker function by as many workers as there are items for, hands each its
+   slice of scratch or a stack, and deals out items by attn__take; attn__borrow takes scratch from the caller or malloc;
+   attn__tell ends a dry run. Workers share nothing but the counter of items taken, and on the way back the cells. */
 
 /* A run has so many workers at the most, however wide the caller's attn_parallel is: their scratch is proportional. */
 #define ATTN__WORKERS 256
@@ -10180,7 +10208,11 @@ static int attn__tell(attn__message *t, attn__check *c, const attn__kernels *ker
     return 0;
 }
 
-/* ==== a pool of threads ========================================================================================= */
+/* ==== a pool of threads ===========================================================================================
+
+   ATTN_THREADS: attn_pool_new starts threads that fill an attn_parallel, by pthreads or Win32, whose words the macros
+   here give one name each. It is an example of an attn_parallel as much as a part of the library, which calls it as it
+   calls that of anybody else. */
 
 #ifdef ATTN_THREADS
 
