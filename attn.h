@@ -13,10 +13,12 @@
    CONTENTS: search for "==== " to walk through this file
        API: types, views, steps, engine, key/value cache, pages, positions, multi-head layer, training, threads
        What is promised: threads, memory, numerics, determinism; versions
-       attention: the call; its options and schedule; the walk, a tile, few rows, weights and scores, keys, rows
-       around it: merge, matrix products, softmax, steps, key/value cache, positions, multi-head layer, training
-       the ground: compiler, memory, views, arguments, elements, kernel table, instruction sets, ctx, threads
-       the kernels: for all instruction sets, written once
+       what keeps bits equal
+       attention; the plan: options, schedule; the walk, a tile, few rows, weights and scores, keys, rows of a block
+       merge, matrix products, softmax, steps, key/value cache, positions, multi-head layer, training
+       compiler and configuration, sizes and memory, views, NaN and infinities, arguments, elements, scalar math, the
+       kernel table, instruction sets, the ctx, a pool of threads
+       the kernels
 
    WHAT IT DOES
        - float, double, IEEE half and bfloat16, mixed freely, rounded once when stored; any strides
@@ -947,12 +949,12 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
        attention      the call, its plan, the walk over blocks and splits, a tile, few rows, weights and scores; then
                       what a tile asks: where keys lie, and which rows a block has
        around it      merge, matrix products, softmax, steps, key/value cache, positions, multi-head layer, training
-       the ground     compiler, sizes and memory, views, arguments, elements, scalar math, the kernel table, instruction
-                      sets, the ctx, threads
+       the ground     compiler, sizes and memory, views, NaN and infinities, arguments, elements, scalar math, the
+                      kernel table, which says what attention asks of kernels, instruction sets, the ctx, threads
        the kernels    all arithmetic on vectors, written once for all instruction sets
 
-   Each is a room that begins with "====", says what it is for and what it may not know, and declares what it calls of
-   rooms further down, unless a room before it has; the ground and the kernels are compiled first. So this file can be
+   Each is a room that begins with "====", says what it is for, and declares what it calls of itself and of rooms
+   further down, unless a room before it has; the ground and the kernels are compiled first. So this file can be
    read from here to its end.
 
    A compiler wants it the other way round, for macros and types of the ground come before their use. So this file
@@ -972,7 +974,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    batch in attn__input_backward). Types and the length of listed blocks decide about pairs (attn__ctx_products),
    options that change scores about where the scale is applied (attn__choose_scale). Products of many rows: a sum is two
    chains, of terms of even number and of the others (microkernel); parts of a sum have an even number of terms
-   (attn__gemm_blocks) and keep both chains. So blocks, panels and turns do not matter. Products of few rows: a lane is
+   (attn__gemm_blocks) and keep both chains. So blocks and panels do not matter. Products of few rows: a lane is
    a chain, then a tree adds the lanes (dot_terms, add_lanes); parts keep the lanes. Softmax and values of many rows:
    one chain for each tile, where tiles begin at multiples of tile_keys (attn__attend_split); over the first keys of a
    sequence short ones (attn__chain_end: softmax_lanes, attn__multiply_values). Of few rows: chains of ATTN__FEW_CHAIN
@@ -1041,14 +1043,16 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
            attn__plan_execute          runs the workers; where splits ran in parallel, merges them
              attn__sdpa_worker         takes units of work until none is left
                attn__attend_blocks     the query blocks of a unit, or one split of a block
-                 attn__begin_block     which keys its rows see; Q gathered into vectors
+                 attn__begin_block     which keys its rows see: attn__find_visible
+                   attn__gather_by     Q into vectors, block->queries, by the kernels load_panel, load_rows
                  attn__attend_split    a split of the keys, tile by tile, for all blocks of the unit
                    attn__process_tile
                      attn__prepare_tile       does any row see any of its keys? no more is done if none does
-                     attn__score_tile         K Q^T by gemm; softcap, bias, ALiBi, score_mod, hidden keys by softcap
-                                              and edit; scores that are wanted go to the caller's matrices
+                     attn__score_tile         K Q^T by gemm, of K where attn__tile_rows says; then softcap
+                       attn__score_run        bias, ALiBi, score_mod and hidden keys, by edit
+                       attn__keep_scores      scores that are wanted go to the caller's matrices
                      softmax                  the kernel: m, P, sum; attn__drop
-                     attn__accumulate_values  out + P V by gemm, which rescales what was there
+                     attn__accumulate_values  out + P V by gemm, which rescales what was there: attn__multiply_values
                  merge                 the kernel: the result over one more split joins that over those before
                  attn__finish_block    out / sum, sinks, lse; attn__finish_matrices: weights and scores
 
@@ -1057,10 +1061,10 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    would leave most lanes idle: there the terms of a dot product lie on lanes (see the room of few rows).
 
    Words. A row is a query of a query head. A group is the query heads that read one key/value head, or share a row of
-   lists; a block some rows of a group, a unit some blocks, a split some keys, a tile fewer. A run are keys of a tile
+   lists; a block some rows of a group, a unit some blocks, a split some keys, a tile fewer. A run is keys of a tile
    whose numbers follow each other. Lanes are the numbers of a vector; a chain is a sum that is made one term after the
-   other. A term is what a product takes at a time: a real, or a pair of BF16. A panel is a matrix as gemm reads it. An
-   item is one of the batch, or of packed texts.
+   other. A term is what a product takes at a time: a real, or a pair of BF16. A panel is a strip of a matrix, as wide
+   as a register tile, as gemm reads it. An item is one of the batch, or of packed texts.
 
    Lists. All rows of a block have the same keys to choose from. With lists of key blocks, the queries of one row of
    lists are taken together, and a group is the query heads that share it. Packed texts are items whose rows follow each
@@ -1103,9 +1107,8 @@ typedef struct attn__source {   /* where keys and values are: what a cache says,
 
 static const attn__source attn__no_source = {0, NULL, SIZE_MAX, NULL, 0, 0, NULL, NULL, NULL};
 
-typedef struct attn__schedule { /* how the work is cut; a function of views, options present, width and kernels */
-    size_t list_rows,
-        list_queries; /* of an item: its rows of lists, 1 without lists; queries that share one, and so the keys */
+typedef struct attn__schedule {      /* how the work is cut: see the room of the schedule */
+    size_t list_rows, list_queries;  /* rows of lists of an item, 1 without lists; queries that share one */
     size_t item_groups, group_heads; /* groups of query heads of an item and row of lists; heads of a group */
     size_t group_rows;               /* group_heads x list_queries */
     size_t block_rows;               /* rows of a query block, in whole vectors, */
@@ -2607,7 +2610,7 @@ static void attn__set_bounds(const attn__block *block, attn__tile *run)
 
 /* -- its scores -- */
 
-/* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as
+/* While gemm reads `rows`, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as
    far as these are of one head, in place of the rows of the next tile: they will be read or written soon, and lie so
    far apart that each access would wait for memory. */
 static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t first,
@@ -3414,7 +3417,7 @@ static int attn__lacks_page(const attn__source *source, size_t b, size_t from, s
     return 0;
 }
 
-/* Where the scale of such a row of a head is, in I8. */
+/* Where in k_scales or v_scales the scale of this row of an item (or page) and head is, in I8. */
 static size_t attn__scale_at(const attn__source *source, size_t heads, size_t item, size_t h, size_t row)
 {
     return (item * heads + h) * source->capacity + row;
@@ -4031,7 +4034,7 @@ static void attn__merge_step(const attn__merge_job *job, size_t row)
     }
 }
 
-/* Rows i .. i + n - 1 of a head, those from number r on of the turn, which have the same sides. The kernel takes rows
+/* Rows i .. i + n - 1 of a head, those from number r on of the step, which have the same sides. The kernel takes rows
    of the compute type where they lie; others, and those that have one side or none, go through copies. */
 static void attn__merge_head_rows(const attn__merge_job *job, const attn__merge_rows *rows, size_t r, unsigned sides,
                                   size_t b, size_t h, size_t i, size_t n)
@@ -4579,8 +4582,8 @@ ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat 
 /* ==== softmax ======================================================================================================
 
    Three passes over a row: its maximum m; e_j = exp(x_j - m) and their sum; e_j / sum. Subtracting m changes nothing in
-   exact arithmetic and keeps exp from overflowing. A row is processed in chunks of ATTN__ROW_BUFFER elements. Where in
-   or out is not a packed row of reals, a chunk is converted in a buffer on the stack. */
+   exact arithmetic and keeps exp from overflowing. A row is processed ATTN__ROW_BUFFER elements at a time. Where in or
+   out is not a packed row of reals, these are converted in a buffer. */
 
 #define ATTN__ROW_BUFFER 1024 /* the buffer, of either real type, takes half of ATTN__STACK at most */
 
@@ -4651,7 +4654,7 @@ static void attn__softmax_worker(attn__share *share)
             (job->power == 0 ? attn__softmax_row : attn__sparse_row)(job, r, share->scratch);
 }
 
-/* A chunk of a row as packed reals: where it lies if it can, else in the buffer. */
+/* Some elements of a row as packed reals: where it lies if it can, else in the buffer. */
 static const void *attn__buffered(const attn__kernels *kern, const attn_mat *m, size_t r, size_t first, size_t n,
                                   void *buffer)
 {
@@ -4696,7 +4699,7 @@ static void attn__softmax_row(const attn__softmax_job *job, size_t r, void *buff
     for (i = 0; i < in->cols; i += n) {
         n = attn__min(ATTN__ROW_BUFFER, in->cols - i);
         e = direct ? attn__mat_at(out, r, i) : buffer;
-        if (!direct && in->cols > ATTN__ROW_BUFFER) /* the buffer has held another chunk since */
+        if (!direct && in->cols > ATTN__ROW_BUFFER) /* the buffer has held others since */
             kern->softmax_exp(e, attn__buffered(kern, in, r, i, n, buffer), n, max);
         kern->store(attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, e, n, 1, n, sum > 0 ? 1 / sum : 0);
     }
@@ -4726,7 +4729,7 @@ static size_t attn__load_below(const attn__kernels *wide, double *x, const attn_
     return n;
 }
 
-/* A row, in double; the buffer holds a chunk of it. */
+/* A row, in double; the buffer holds some of it. */
 ATTN__NOINLINE void attn__sparse_row(const attn__softmax_job *job, size_t r, void *buffer)
 {
     const attn__kernels *wide = job->kern;
@@ -5592,7 +5595,7 @@ ATTN__NOINLINE attn_status attn__stored_ready(attn__plan *plan, attn__stored s, 
     attn__plan_begin(plan, out, q, s.k, s.v, opts, ctx);
     plan->source = s.source;
     plan->call.k.batch = plan->call.v.batch = q->batch; /* pages aside, keys are those of the items */
-    o->kv_lens = NULL;                                  /* refused below */
+    o->kv_lens = NULL;                                  /* both are refused below, where the caller gave them */
     o->sequences = 0;
     known = attn__require_tokens(&c, &s, q); /* else there is a fault already, and Lk is not known */
     for (b = 0; known && b < s.batch; b++)
@@ -9821,7 +9824,7 @@ static void attn__run_few(const attn__kernels *kern, void *out, size_t ld, const
 
    Which instruction sets this CPU has (attn__isas, found once), what families of CPUs do differently, and the way from
    an attn_isa and a real type to a table of kernels: attn__kernels_for. The passes are included here, plain C first.
-   The rest of the library asks for a table and never for a CPU, but for the bits that say which loop order pays. */
+   The rest of the library asks for a table and never for a CPU, but for the bits of what pays there. */
 
 #if defined(ATTN__X86)
 
@@ -10019,7 +10022,7 @@ ATTN_API int attn_isa_available(attn_isa isa)
    slice of scratch or a stack, and deals out items by attn__take; attn__borrow takes scratch from the caller or malloc;
    attn__tell ends a dry run. Workers share nothing but the counter of items taken, and on the way back the cells. */
 
-/* A run has so many workers at the most, however wide the caller's attn_parallel is: their scratch is proportional. */
+/* A call has so many workers at the most, however wide the caller's attn_parallel is: their scratch is proportional. */
 #define ATTN__WORKERS 256
 
 /* Bytes of scratch that every call, or worker, has on its stack: little enough for threads of small stacks. */
@@ -10121,7 +10124,7 @@ static char *attn__align(void *p) /* up to ATTN__ALIGN */
     return (char *)p + (ATTN__ALIGN - (uintptr_t)p % ATTN__ALIGN) % ATTN__ALIGN;
 }
 
-/* Here and below: what is on the stack only where no scratch is given has a frame of its own. */
+/* A frame of its own, so that a call with scratch has no such stack. */
 ATTN__NOINLINE void attn__work_on_stack(attn__share *share)
 {
     char stack[ATTN__STACK];
@@ -10453,7 +10456,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
 
 /* ==== the kernels =================================================================================================
 
-   This part is compiled once for every instruction set (ATTN__PASS) and real type. First the vocabulary of the pass:
+   This room is compiled once for every instruction set (ATTN__PASS) and real type. First the vocabulary of the pass:
    the vector V of W reals R, its operations, its register tile of ROWS x 3 vectors. Then the kernels, written once on
    top.
 
@@ -10461,15 +10464,15 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
    - its name: attn_isa, attn_isa_string;
    - compiler and configuration: if the compiler can build it (as ATTN__X86 says), and the header of its intrinsics;
    - instruction sets: ATTN__PASS_, which is the number of its attn_isa, and the #include of its pass; if the CPU has it
-     (attn__detect, or attn__isas); rows of attn__tuned and attn__tables;
+     (attn__detect, or attn__isas); a row of attn__tables, and in the kernel table one of attn__tuned;
    - here: NAME, TARGET (the function attribute), V, W (16 at most) and ROWS (of the register tile), powers of 2, and
      the vocabulary (FMS and REGISTER where it gains by them), with an #undef for each word that other passes define
      otherwise. V is a complete type, of which there are arrays. The vocabulary of VECTOR128 does for any processor that
      a compiler has vectors for.
    What a new element format defines:
    - its name: attn_dtype;
-   - views and elements: attn__size and attn__row_bytes (of a row), attn__is_aligned; in attn__is_dtype, which arguments
-     may have it; attn_mat_new or attn__has_scales; attn__load and attn__store of one element;
+   - views, arguments and elements: attn__size and attn__row_bytes (of a row), attn__is_aligned; in attn__is_dtype,
+     which arguments may have it; attn_mat_new or attn__has_scales; attn__load and attn__store of one element;
    - here: its loader (a case of widen, and one in each ladder that chooses it by type: widens, OF_TYPE, READS) and its
      storer (narrows, narrow): the last case of a ladder is not the default of new formats; formats whose terms are not
      reals: load_rows, load_panel, to_terms, any_nonfinite;
@@ -10488,8 +10491,8 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
    needs no IANY), ldexp, load_first, store_first and nonzero, of which load_bits and classify are made, may gain from
    other instructions. A pass with pairs extends another one: it has the vocabulary of that in float, and BASE(x), the
    name of its kernel x. DOT(a,b,c) = c + a b, where a and b are pairs; PAIR_UP(a,b), each real of a beside that of b,
-   rounded to nearest even. It has ATTN__PAIRS, the part "pairs" below, element and term in its table, and in
-   instruction sets attn__kernels_for, attn__ctx_products, attn__why_no_pairs and ATTN__PAIRS_BEST.
+   rounded to nearest even. It has ATTN__PAIRS, the section "-- pairs --" of this room, element and term in its table,
+   attn__kernels_for and ATTN__PAIRS_BEST in instruction sets, attn__ctx_products and attn__why_no_pairs in the ctx.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
@@ -11176,7 +11179,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_quarters)(const char *p, const
 }
 #endif
 
-/* A vector of W / LANES128 chunks of 128 bits, `step` bytes apart. */
+/* A vector of W / LANES128 times 128 bits, `step` bytes apart. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_128)(const char *p, ptrdiff_t step)
 {
 #if ATTN__AVX512
@@ -12816,7 +12819,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const attn__few_job *jo
         ATTN__NAME(weigh_block)(job, first, d, attn__min(dims - d, ATTN__W), dtype, queries, 1);
 }
 
-/* A loop for FEW_QUERIES or for one. */
+/* A loop for ATTN__FEW_QUERIES or for one. */
 #define ATTN__WEIGH_OF(dtype)                                                                                          \
     if (job->queries - r > ATTN__FEW_QUERIES / 2)                                                                      \
         ATTN__NAME(weigh_keys_of)(job, r, dtype, ATTN__FEW_QUERIES);                                                   \

@@ -1,7 +1,6 @@
 /* bert.h: BERT encoders (Devlin et al. 2018, arXiv 1810.04805) that make a vector of a text, so that texts of like
    meaning have like vectors (Reimers and Gurevych 2019, arXiv 1908.10084), on attn.h. It takes bert.c, attn.h compiled
-   once in the program, and the files beside this one: layers.c, checkpoint.c, json.c, safetensors.c, wordpiece.c,
-   unicode.c.
+   once in the program, and beside this file layers.c, checkpoint.h and wordpiece.h with what these take.
 
        bert model;
        const char *error = bert_open(&model, "all-MiniLM-L6-v2", NULL);

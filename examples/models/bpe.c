@@ -1,3 +1,4 @@
+/* bpe.c: see bpe.h. It opens a model, encodes and decodes; its parts read, split and merge. */
 #include "bpe_model.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* t5.h: T5, the encoder and decoder of Raffel et al. 2019 (arXiv 1910.10683), on attn.h. It takes t5.c, attn.h compiled
-   once in the program, and beside this file layers.c and the readers: checkpoint.c, json.c, safetensors.c,
-   sentencepiece.c.
+   once in the program, and beside this file layers.c, checkpoint.h and sentencepiece.h with what these
+   take.
 
        t5 model;
        const char *error = t5_open(&model, "t5-small", NULL);

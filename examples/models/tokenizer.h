@@ -1,6 +1,6 @@
 /* tokenizer.h: the tokenizer of a published decoder, whichever kind it is: tokenizer.json (byte-pair encoding) or,
    where there is none, tokenizer.model (SentencePiece); with what tokenizer_config.json says about it. It takes
-   tokenizer.c and the readers beside this file: bpe.c, patterns.c, sentencepiece.c, unicode.c, json.c.
+   tokenizer.c and, beside this file, bpe.h and sentencepiece.h with what these take.
 
        tokenizer tokens;
        tokenizer_ids ids = {0};

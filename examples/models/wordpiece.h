@@ -1,6 +1,6 @@
 /* wordpiece.h: text to token ids as BERT's tokenizers do it (WordPiece), with the results of the Python packages
-   transformers and tokenizers. It takes wordpiece.c, unicode.c, unicode_tables.h, json.c, trie.h,
-   text.h and shown.h: C99 and libc.
+   transformers and tokenizers. It takes wordpiece.c, unicode.c, unicode_tables.h, json.c, trie.h, text.h
+   and shown.h: C99 and libc.
 
        wordpiece model;
        const char *error = wordpiece_open(&model, "all-MiniLM-L6-v2");

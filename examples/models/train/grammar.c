@@ -1,4 +1,4 @@
-/* A small grammar of English, with the French of everything it says: the corpus of the model in ../model.
+/* A small grammar of English, with the French of everything it says: the corpus of the model in ../bundled.
 
        grammar --corpus [N]    the first N sentences of the corpus: English, a tab, French
        grammar --held-out      held_out.tsv
