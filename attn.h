@@ -1224,8 +1224,11 @@ static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t
     }
     if (ctx->dry_run && attn__tell(&t, check, plan->call.kern, bytes))
         attn__say_plan(&t, plan);
-    if (plan->runs && (ctx->scratch || plan->bytes > (ATTN__NO_MALLOC ? ATTN__LAST_STACK : ATTN__PLAN_STACK)))
-        plan->runs = (plan->scratch = attn__borrow(check, ctx, plan->bytes, &plan->own)) != NULL;
+    if (plan->runs && (ctx->scratch || plan->bytes > (ATTN__NO_MALLOC ? ATTN__LAST_STACK : ATTN__PLAN_STACK))) {
+        /* a frugal plan that does not fit says what one with scratch takes */
+        plan->scratch = attn__borrow(check, ctx, plan->frugal ? bytes : plan->bytes, &plan->own);
+        plan->runs = plan->scratch != NULL;
+    }
     return attn__check_end(check);
 }
 
