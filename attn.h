@@ -11168,7 +11168,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_first)(ATTN__R *p, ATTN__V v, si
 
 #if ATTN__W > 1
 #define ATTN__LANES128 (16 / (int)sizeof(ATTN__R)) /* reals in 128 bits, which AVX shuffles cheaply within */
-#define ATTN__HIGH (ATTN__W * sizeof(ATTN__R) > 32 ? ATTN__BUFFER / 2 : ATTN__BUFFER) /* rows of what is transposed */
+#define ATTN__HIGH (ATTN__W * sizeof(ATTN__R) > 32 ? ATTN__BUFFER / 4 : ATTN__BUFFER) /* rows of what is transposed */
 
 #if ATTN__AVX512
 /* 128 bits from each of four places. */
