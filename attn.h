@@ -995,7 +995,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    With intrinsics a compiler may fuse MUL and ADD: one binary does so alike in every lane and call, so bits may differ
    between builds, not between calls. Layout: rows that cannot be read where they lie are copied, element by element,
    and take the same kernels (load). Numbers: ATTN__TILE_KEYS, FEW_KEYS, FEW_CHAIN, FIRST_KEYS, FIRST_CHAIN, SPLITS,
-   SPLIT_KEYS, GEMM_SHORT, GEMM_FEW_SHORT, ROW_BUFFER (of a softmax), SOFTMAX_SCALE_LEAST, attn__tuned (few, few_room)
+   SPLIT_KEYS, GEMM_SHORT, GEMM_FEW_SHORT, ROW_BUFFER (of a softmax), SOFTMAX_SCALE_LEAST, attn__tuned (its two few_..)
    and ATTN__PAIRS_BEST change bits. Names without attn__ are kernels, at the end of the file. */
 
 /* The name under which this file includes itself, once for each variant of the kernels. */
@@ -9541,7 +9541,7 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
 #define ATTN__GEMM_FEW_B_BYTES 512 /* of a part of a sum where b is copied: so much of each column */
 #define ATTN__GEMM_FEW_PAD 16      /* reals between copied rows, which would else compete for one set of a cache */
 
-/* Products that are transposed around: where w has so many times as many rows, else packing w costs less than it saves;
+/* Products that are computed as w x^T: where w has so many times as many rows, else packing w costs less than it saves;
    and rows of w in a block, few enough for threads to share. (COLS 4: 1; 16: 48 x 512 x 512 0.5 to 0.9; MC 64: 0.95;
    256: 1.04, but nothing is left to share.) */
 #define ATTN__GEMM_TRANSPOSED_COLS 8
