@@ -3075,7 +3075,8 @@ static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few r
    What opts.weights and opts.scores ask for. Scores are stored as they are computed (attn__keep_scores); weights need
    the final maximum and sum, which are known at the end: where they have the compute type scores wait in their place,
    else all scores are computed once more. Keys that no row of a block sees are filled in. Without these options little
-   here is called: attn__fill_part fills rows that do not exist, attn__scale_rows divides by the sums. */
+   here is called: attn__fill_part fills rows that do not exist, attn__scale_rows divides by the sums. The room does not
+   know how scores are computed, nor where keys lie. */
 
 static void attn__recompute_to_weights(attn__block *block);
 /* of "rows of a block" */
@@ -3752,7 +3753,7 @@ static int attn__sees_missing(const attn__plan *plan)
 
    Between tensors and blocks. A row of a block is a query of a query head; this room alone knows which
    (attn__query_of), and moves rows of tensors to and from the two layouts of a block's numbers. Dropout is here, too:
-   it depends on rows and keys alone. */
+   it depends on rows and keys alone. Of keys the room knows their numbers, of tiles their layout. */
 
 static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
 {
@@ -3914,7 +3915,8 @@ static void attn__drop(const attn__block *block, void *x)
 /* ==== merge ========================================================================================================
 
    out = (e^lse out + e^lse_b out_b) / (e^lse + e^lse_b), lse = log of that sum, row by row. All of it is computed in
-   double, whatever the types, and rounded once: two results of opposite signs may leave little of each other. */
+   double, whatever the types, and rounded once: two results of opposite signs may leave little of each other. Plans,
+   tiles and keys are unknown here: splits of a call are merged by the kernel `merge`, not by this room. */
 
 #define ATTN__MERGE_COPY 2 /* so many rows are copied together where they do not lie as the kernel wants them */
 
@@ -4094,7 +4096,9 @@ static void attn__merge_head_rows(const attn__merge_job *job, const attn__merge_
    lies, and x that is packed. The sums are the same as of many.
 
    A row times a matrix too large for caches takes as long as reading w. Where that is fastest in some long streams
-   (ATTN__FAR_STREAMS), rows of w that lie far apart are multiplied together, then those that follow each of them. */
+   (ATTN__FAR_STREAMS), rows of w that lie far apart are multiplied together, then those that follow each of them.
+
+   The room knows matrices, a table of kernels and workers; that there is attention it does not know. */
 
 typedef struct attn__gemm {
     attn_mat out, a, b;
@@ -4586,7 +4590,8 @@ ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat 
 
    Three passes over a row: its maximum m; e_j = exp(x_j - m) and their sum; e_j / sum. Subtracting m changes nothing in
    exact arithmetic and keeps exp from overflowing. A row is processed ATTN__ROW_BUFFER elements at a time. Where in or
-   out is not a packed row of reals, these are converted in a buffer. */
+   out is not a packed row of reals, these are converted in a buffer. Attention, whose rows never are there as a whole,
+   has the kernel `softmax` instead, of which this room knows nothing. */
 
 #define ATTN__ROW_BUFFER 1024 /* the buffer, of either real type, takes half of ATTN__STACK at most */
 
@@ -4821,7 +4826,8 @@ ATTN_API attn_status attn_softmax_backward(attn_mat din, attn_mat dout, attn_mat
 /* ==== steps ========================================================================================================
 
    One function for each step of attention, on matrices: scores, softmax, values, heads; and attn_attention, which calls
-   them in order, to read. They have no options and no tricks but those of the products and the softmax above. */
+   them in order, to read. They have no options and no tricks but those of the products and the softmax above, and know
+   nothing of attn_sdpa: so the one can be tested by the other. */
 
 static void attn__normalize(const attn_mat *unit, const attn_mat *m);
 
@@ -5022,7 +5028,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 
    Token j of an item is row j % capacity of k and v, which may have any strides. Storage of attn_kv_cache_init is one
    block: two numbers for each item, the scales of I8, then all rows. Nothing ever moves but from item to item; a full
-   cache and a ring differ only in what append may do. */
+   cache and a ring differ only in what append may do. The room stores rows and says where they are (attn__source); how
+   attention meets them it does not know. */
 
 typedef struct attn__stored {
     const attn__argument *is; /* itself and its members, as arguments: in the order of attn__member */
@@ -5648,7 +5655,8 @@ ATTN_API attn_status attn_kv_pages_attend(attn_tensor out, attn_tensor q, const 
 /* ==== positions ====================================================================================================
 
    Rotary embeddings, biases by distance, slopes and sinusoids: numbers that depend on where a token stands. All of it
-   is computed in double and rounded once. */
+   is computed in double and rounded once. Nothing here knows of attention: rows, distances and a table of frequencies
+   are all. */
 
 #define ATTN__ROTATED 64 /* pairs of a row that are rotated together: their cosines and sines take 1 KiB */
 
@@ -6055,7 +6063,8 @@ ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
 /* ==== multi-head layer =============================================================================================
 
    Q = q wq + bq, K and V become packed rows in scratch, where the engine reads them as heads; what it returns goes
-   through wo. A bias is one more term of each sum. */
+   through wo. A bias is one more term of each sum. The room lays out arrays and asks for products and attention by
+   their plans; it knows nothing of blocks and tiles. */
 
 typedef struct attn__projection_back { /* what a projection has on the way back, else NULL */
     attn_tensor *heads;                /* the gradient of its heads, of the last one the heads themselves; */
@@ -8033,7 +8042,8 @@ extern "C" {
 
    Arithmetic on sizes that cannot overflow unseen (attn__mul_size, attn__plus, attn__magnitude), and memory: allocation
    that leaves errno alone, and the arena, from which every call carves its arrays. Who describes memory does so in one
-   function that runs twice, to measure and to set pointers: so the two cannot differ. */
+   function that runs twice, to measure and to set pointers: so the two cannot differ. What bytes hold is not known
+   here. */
 
 ATTN__NOINLINE void *attn__allocate(size_t size)
 {
@@ -8155,7 +8165,8 @@ ATTN__INLINE void *attn__put(attn__arena *arena, size_t bytes)
 
    Matrices and tensors are passed by value in the API and by pointer inside. Here are the constructors of the API, and
    what is asked of a view: is it absent, or bad, does it overflow (attn__measure), where is an element or a part of it
-   (attn__at, attn__tensor_at, attn__head_rows, attn__submatrix). */
+   (attn__at, attn__tensor_at, attn__head_rows, attn__submatrix). What a view is for, and which of its numbers is wrong,
+   is for arguments to say. */
 
 static int attn__mat_absent(const attn_mat *m)
 {
@@ -8520,7 +8531,8 @@ static int attn__is_factor(double x, attn_dtype first_input)
    their shapes in letters, B Hkv Lk D. A letter is bound to a size by the first argument that has it: inputs first,
    then outputs, and what came out of another call (LATE). Who does not fit then is at fault. What a table cannot say, a
    function requires besides. The fault that counts is the first one in the order of statuses, among those of one status
-   the leftmost. Functions without a ctx have arguments without names, which nobody would receive. */
+   the leftmost. Functions without a ctx have arguments without names, which nobody would receive. What a function does
+   with its arguments is not known here. */
 
 /* -- messages -- */
 
@@ -9148,7 +9160,7 @@ static void attn__require_lengths(attn__check *c, const size_t *lens, size_t B, 
 
    One element of any type: attn__load and attn__store, and what is made of them, attn__mat_get, attn__mat_set and
    attn__copy. They are right for every type and stride, and slow; kernels do the same for rows. Rounding to 16 bits is
-   done in integers, so that it is the same everywhere. */
+   done in integers, so that it is the same everywhere. No kernel is known here. */
 
 /* Rounds a double to a 16-bit float whose mantissa has so many bits: once, to nearest even, with subnormals, infinities
    and the top bits of a NaN's payload. It computes in integers, so that no compiler flag changes the result. */
@@ -10023,7 +10035,8 @@ ATTN_API int attn_isa_available(attn_isa isa)
    What an attn_ctx means: its kernels (attn__ctx_kernels, attn__ctx_products), how many workers it allows, and where
    scratch comes from. attn__spread runs a worker function by as many workers as there are items for, hands each its
    slice of scratch or a stack, and deals out items by attn__take; attn__borrow takes scratch from the caller or malloc;
-   attn__tell ends a dry run. Workers share nothing but the counter of items taken, and on the way back the cells. */
+   attn__tell ends a dry run. Workers share nothing but the counter of items taken, and on the way back the cells. What
+   an item is, the room does not know. */
 
 /* A call has so many workers at the most, however wide the caller's attn_parallel is: their scratch is proportional. */
 #define ATTN__WORKERS 256
@@ -10218,7 +10231,7 @@ static int attn__tell(attn__message *t, attn__check *c, const attn__kernels *ker
 
    ATTN_THREADS: attn_pool_new starts threads that fill an attn_parallel, by pthreads or Win32, whose words the macros
    here give one name each. It is an example of an attn_parallel as much as a part of the library, which calls it as it
-   calls that of anybody else. */
+   calls that of anybody else: it knows a function, a user and a number of tasks. */
 
 #ifdef ATTN_THREADS
 
@@ -10461,7 +10474,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
 
    This room is compiled once for every instruction set (ATTN__PASS) and real type. First the vocabulary of the pass:
    the vector V of W reals R, its operations, its register tile of ROWS x 3 vectors. Then the kernels, written once on
-   top.
+   top. They see rows of numbers, tiles and states; never a plan, options, a tensor or a ctx.
 
    What a new instruction set defines:
    - its name: attn_isa, attn_isa_string;
