@@ -1,4 +1,4 @@
-/* attn.h - v0.17.0 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.18.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -76,6 +76,12 @@
                              clang --target=wasm32 -ffreestanding, needs these three, or -mbulk-memory
        ATTN_NO_SIMD          only the kernels of ATTN_ISA_SCALAR;                ATTN_NO_AVX512    none of AVX-512
        ATTN_NO_TRAINING      without the functions of "API: training", which other files do not see then either
+       ATTN_NO_F64           no compute type double: F64 arguments are ATTN_ERR_DTYPE. What is computed in double inside
+                             (merge, rotations, sparsemax) stays
+       ATTN_SMALL            the same functions within the same bounds from half the code: every row is computed as
+                             ctx.batch_invariant has it, keys are never split, types of 16 bits and integers are widened
+                             first; AVX2 or plain C on x86-64; texts of dry runs are one line, those of faults the
+                             status's. With scratch a call takes at most 6 KiB of stack, gradients aside
        ATTN_NO_OPTIMIZE      gcc without -O compiles the implementation as it does the rest, for debugging
        ATTN_SQRT ATTN_EXP    double to double, instead of <math.h>; ATTN_POW has two arguments. With all seven -lm is
        ATTN_LOG ATTN_TANH    not needed
@@ -92,10 +98,10 @@
 #include <stdint.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 17
+#define ATTN_VERSION_MINOR 18
 #define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.17.0"
+#define ATTN_VERSION_STRING "0.18.0"
 
 #ifdef __cplusplus
 extern "C" {
@@ -909,27 +915,13 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
        BF16).
 
    VERSIONS
+       0.18.0  ATTN_SMALL and ATTN_NO_F64, for programs that have little memory
        0.17.0  The same numbers, from a file that is read from its top, attn_sdpa first, and from less code.
                attn_mha_backward takes a little less scratch. kv_lens that are not aligned are refused without being
                read
        0.16.0  attn_rope_frequencies makes those of Llama 3, LongRoPE and Gemma 4, and YaRN's without rounding and with
                mscale (attn_rope_scaling has grown: compile every file anew). A fault has a text in any case. Calls of
                few queries and keys are up to 5 % faster
-       0.15.0  One call, three uses: ctx->dry_run takes the place of the twelve functions attn_*_scratch and
-               attn_*_explain.
-                   before: attn_sdpa_scratch(&bytes, out, q, k, v, &opts, &ctx);
-                           attn_sdpa_explain(text, sizeof text, out, q, k, v, &opts, &ctx);
-                   now:    attn_dry_run dry = {0, text, sizeof text};
-                           ctx.dry_run = &dry;
-                           attn_sdpa(out, q, k, v, &opts, &ctx);    (computes nothing, as long as dry_run is there)
-                           ctx.dry_run = NULL;                      (dry.scratch: bytes; text: how it will run)
-               Matrix products, softmax and attn_merge have it too; data of matrices and tensors may be NULL then.
-               attn_fault.text says what was found and what would fit; caches and pages have a fault of their own.
-               (attn_ctx, attn_fault, attn_kv_cache and attn_kv_pages have grown: compile every file anew.) Statuses are
-               what they were. Where sizes do not fit together, they are taken from the inputs, from left to right: who
-               differs from these is at fault, of several the leftmost. So it is b of a product, not a, and v, not
-               grads.v. Where a number of elements overflows it is the array: opts.blocks.index, not opts.blocks. Calls
-               take more scratch, up to 20 KiB for each task, and less stack: give what a dry run tells
        Older ones are told by the history of the repository */
 
 #endif /* ATTN_H */
@@ -1087,9 +1079,9 @@ typedef struct attn__call { /* what was asked */
     int has_options; /* 0: none was given, all of opts but the scale is zero */
     attn_ctx ctx;
     const attn__kernels *kern;
-    double scale;         /* what dot products are multiplied by before the options, */
-    double softmax_scale; /* and what is left to softmax: 1, or all of it where nothing in between wants scores */
-    int edits;            /* attn__edit */
+    attn__number scale;         /* what dot products are multiplied by before the options, */
+    attn__number softmax_scale; /* and what is left to softmax: 1, or all of it where nothing in between wants scores */
+    int edits;                  /* attn__edit */
 } attn__call;
 
 /* Options that change scores one by one, after softcap. */
@@ -1217,16 +1209,16 @@ static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t
     plan->scratch = NULL;
     plan->own = NULL;
     plan->runs = check->status == ATTN_OK && plan->schedule.workers > 0 && !ctx->dry_run;
-    if (ATTN__NO_MALLOC && check->status == ATTN_OK && plan->schedule.workers > 0 && !ctx->scratch &&
+    if (ATTN__LARGE && ATTN__NO_MALLOC && check->status == ATTN_OK && plan->schedule.workers > 0 && !ctx->scratch &&
         plan->bytes > ATTN__PLAN_STACK) { /* what does not fit on the stack, the only memory, is planned once more */
         plan->frugal = 1;
         attn__plan_schedule(plan);
     }
-    if (ctx->dry_run && attn__tell(&t, check, plan->call.kern, bytes))
+    if (ctx->dry_run && attn__tell(&t, check, ATTN__TABLE(plan->call.kern), bytes) && ATTN__LARGE)
         attn__say_plan(&t, plan);
     if (plan->runs && (ctx->scratch || plan->bytes > (ATTN__NO_MALLOC ? ATTN__LAST_STACK : ATTN__PLAN_STACK))) {
         /* a frugal plan that does not fit says what one with scratch takes */
-        plan->scratch = attn__borrow(check, ctx, plan->frugal ? bytes : plan->bytes, &plan->own);
+        plan->scratch = attn__borrow(check, ctx, ATTN__LARGE && plan->frugal ? bytes : plan->bytes, &plan->own);
         plan->runs = plan->scratch != NULL;
     }
     return attn__check_end(check);
@@ -1238,7 +1230,7 @@ static attn_status attn__plan_run(attn__plan *plan, attn_status status)
         attn__plan_execute(plan);
     else if (plan->runs && plan->bytes <= ATTN__PLAN_STACK)
         attn__plan_on_stack(plan);
-    else if (plan->runs)
+    else if (ATTN__LAST_STACK > ATTN__PLAN_STACK && plan->runs)
         attn__plan_on_last_stack(plan);
     if (plan->runs)
         attn__release(plan->own);
@@ -1289,8 +1281,8 @@ static void attn__choose_scale(attn__call *call)
     call->edits |= (o->alibi_slopes ? ATTN__EDIT_ALIBI : 0) | (o->score_mod ? ATTN__EDIT_MOD : 0);
     plain = !(o->softcap > 0) && call->edits == 0;
     plain = plain && o->scale >= ATTN__SOFTMAX_SCALE_LEAST && o->scale * ATTN__LOG2E <= 1;
-    call->scale = plain ? 1 : o->scale;
-    call->softmax_scale = plain ? o->scale : 1;
+    call->scale = plain ? 1 : (attn__number)o->scale;
+    call->softmax_scale = plain ? (attn__number)o->scale : 1;
 }
 
 /* The one place where options of the engine are checked and resolved, for arguments whose shapes have been. The way
@@ -1304,7 +1296,7 @@ static void attn__plan_resolve(attn__plan *plan, attn__check *check, int back)
     o->scale = attn__scale(o->scale, call->q.dim);
     attn__choose_scale(call);
     /* in tiles that have listed keys alone, keys that make a term must be listed together */
-    call->kern = attn__ctx_products(&call->ctx, call->q.dtype, kv, o->blocks.kv_len);
+    call->kern = ATTN__MARK(attn__ctx_products(&call->ctx, call->q.dtype, kv, o->blocks.kv_len));
     if (!back && attn__is_sound(check) && call->kern)
         attn__require(check, attn__plan_schedule(plan), ATTN_ERR_OVERFLOW, "q");
     if (call->has_options)
@@ -1529,6 +1521,11 @@ static int attn__fetches_few(const attn__plan *plan, size_t heads)
            bytes * (double)k->len * (double)s->groups > ATTN__FEW_FETCHED;
 }
 
+static size_t attn__unit_blocks(const attn__schedule *s) /* at most */
+{
+    return ATTN__LARGE ? s->unit_blocks : 1;
+}
+
 static size_t attn__count_splits(size_t keys)
 {
     return attn__min(attn__max(attn__ceil_div(keys, ATTN__SPLIT_KEYS), 1), ATTN__SPLITS);
@@ -1548,15 +1545,15 @@ static int attn__plan_schedule(attn__plan *plan)
 {
     attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
-    const attn__kernels *kern = call->kern;
+    const attn__kernels *kern = ATTN__TABLE(call->kern);
     const attn_opts *opts = &call->opts;
-    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), rows = 0, most = 1, full;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), rows = 0, most = 1, full, least;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__plan_keys(plan, !attn__tensor_absent(&opts->scores) && opts->scores_stage != ATTN_STAGE_FINAL);
     s->writes_matrices = call->has_options && call->k.len > 0 &&
                          (!attn__tensor_absent(&opts->weights) || !attn__tensor_absent(&opts->scores));
-    s->weights_in_place =
-        s->writes_matrices && opts->weights.dtype == kern->real && opts->weights.dim_stride == 1 && !attn__drops(opts);
+    s->weights_in_place = ATTN__LARGE && s->writes_matrices && opts->weights.dtype == kern->real &&
+                          opts->weights.dim_stride == 1 && !attn__drops(opts);
 
     /* query blocks: the rows of a group of query heads, in whole vectors, as evenly as can be; no wider than a register
        tile of gemm, so that its packed tiles, one below the other, are rows of tile.lanes reals */
@@ -1565,11 +1562,14 @@ static int attn__plan_schedule(attn__plan *plan)
         !attn__mul_size(&rows, empty ? 1 : call->q.heads / call->k.heads, call->q.len))
         return 0;
     full = s->masked ? attn__min(kern->cols, ATTN__MASK_ROWS) : kern->cols;
-    s->most_rows = attn__min(attn__max(attn__whole(s->group_rows, kern->lanes), kern->lanes), full);
+    if (!ATTN__LARGE)
+        full = attn__min(ATTN__SMALL_ROWS, ATTN__SMALL_REALS / attn__max(attn__max(call->q.dim, call->v.dim), 1));
+    least = ATTN__LARGE ? kern->lanes : 1;
+    s->most_rows = attn__max(attn__min(attn__whole(s->group_rows, least), full), least);
     s->full_rows = s->most_rows == full;
     s->blocks = attn__ceil_div(s->group_rows, s->most_rows);
     s->block_rows = s->most_rows;
-    if (s->blocks > 1 && opts->sequences == 0)
+    if (ATTN__LARGE && s->blocks > 1 && opts->sequences == 0)
         s->block_rows = attn__whole(attn__ceil_div(s->group_rows, s->blocks), kern->lanes);
     s->all_blocks = s->groups = 0;
     if (!empty && (call->v.dim > 0 || s->writes_matrices || !attn__tensor_absent(&opts->lse))) {
@@ -1579,6 +1579,15 @@ static int attn__plan_schedule(attn__plan *plan)
             return 0;
         if (s->group_rows > 0)
             s->all_blocks = attn__count_units(plan, 1);
+    }
+
+    if (!ATTN__LARGE) { /* a block is a unit */
+        s->few_room = s->most_rows;
+        s->many_room = 0;
+        s->units = s->all_blocks;
+        s->workers = attn__min(width, s->units);
+        attn__measure_plan(plan);
+        return plan->bytes != SIZE_MAX;
     }
 
     /* splits */
@@ -1617,7 +1626,7 @@ static int attn__plan_schedule(attn__plan *plan)
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
 {
     const attn__schedule *s = &plan->schedule;
-    const attn__kernels *kern = plan->call.kern;
+    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
     int readable = t == &plan->call.k ? attn__are_terms(kern, t->dtype, t->len_stride, t->dim_stride, t->len, t->dim)
                                       : attn__is_panel(kern, t->dtype);
     return readable && t->dim_stride == 1 &&
@@ -1633,8 +1642,8 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
 {
     attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
-    size_t most = attn__min(s->group_rows, call->kern->tuned->few_most), longest = 0, b;
-    s->few_most = call->ctx.batch_invariant ? SIZE_MAX : call->kern->tuned->few_most;
+    size_t most = attn__min(s->group_rows, ATTN__TABLE(call->kern)->tuned->few_most), longest = 0, b;
+    s->few_most = call->ctx.batch_invariant ? SIZE_MAX : ATTN__TABLE(call->kern)->tuned->few_most;
     s->many_room = rows > s->few_most ? s->most_rows : 0;
     s->takes_few = rows <= s->few_most || s->vary;
     s->few_room = attn__min(s->most_rows, call->ctx.batch_invariant ? s->group_rows : most);
@@ -1646,17 +1655,18 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     if (s->parallel_splits || s->item_groups != call->k.heads || s->groups == 0 || call->opts.blocks.heads > 1 ||
         plan->frugal)
         return;
-    s->side_heads = attn__min(call->kern->cols / attn__max(most, 1), s->item_groups);
+    s->side_heads = attn__min(ATTN__TABLE(call->kern)->cols / attn__max(most, 1), s->item_groups);
     s->side_splits =
         !s->vary && !attn__has_lists(&call->opts) && call->q.batch < width && width <= s->groups &&
-        s->item_groups <= call->kern->cols / attn__max(attn__min(s->group_heads, call->kern->tuned->few_most), 1);
+        s->item_groups <= ATTN__TABLE(call->kern)->cols /
+                              attn__max(attn__min(s->group_heads, ATTN__TABLE(call->kern)->tuned->few_most), 1);
     if (s->side_splits)
         s->few_room = attn__max(s->few_room, s->side_heads * most);
     for (b = 0; s->side_splits && attn__is_aligned(call->opts.kv_lens, sizeof longest) && b < call->q.batch; b++)
         longest = attn__max(longest, attn__valid_keys(plan, b));
-    s->parallel_splits = s->side_splits && rows <= call->kern->tuned->few_most && s->side_heads == s->item_groups &&
-                         !s->writes_matrices && attn__count_splits(longest) >= width &&
-                         !attn__fetches_few(plan, s->item_groups);
+    s->parallel_splits = s->side_splits && rows <= ATTN__TABLE(call->kern)->tuned->few_most &&
+                         s->side_heads == s->item_groups && !s->writes_matrices &&
+                         attn__count_splits(longest) >= width && !attn__fetches_few(plan, s->item_groups);
     if (s->parallel_splits) {
         s->splits = attn__count_splits(longest);
         return;
@@ -1668,7 +1678,7 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
 
 static void attn__say_pairs(attn__message *t, const attn__call *call)
 {
-    attn__say(t, attn__why_no_pairs(call->kern, &call->ctx, call->q.dtype, call->k.dtype, call->v.dtype,
+    attn__say(t, attn__why_no_pairs(ATTN__TABLE(call->kern), &call->ctx, call->q.dtype, call->k.dtype, call->v.dtype,
                                     call->opts.blocks.kv_len));
 }
 
@@ -1726,7 +1736,7 @@ static void attn__say_plan(attn__message *t, const attn__plan *plan)
 static void attn__say_rows(attn__message *text, const char *name, const attn__plan *plan, const attn_tensor *t,
                            int direct)
 {
-    const attn__kernels *kern = plan->call.kern;
+    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
     int few = plan->schedule.many_room == 0, readable = few ? attn__reads(kern, t->dtype) : t->dtype == kern->element;
     const char *why = NULL;
     if (!few && readable && t == &plan->call.v && !attn__is_panel(kern, t->dtype))
@@ -1851,6 +1861,8 @@ static void attn__sdpa_worker(attn__share *share);
 static void attn__clear_missing(const attn__plan *plan);
 static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, size_t index);
 static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count, size_t alone);
+static void attn__attend_block(attn__block *block, size_t index);
+static void attn__reset_caches(attn__shared *shared, attn__range wanted, size_t least_key);
 static int attn__begin_block(attn__block *block, size_t index);
 static attn__range attn__keys_of_split(const attn__block *block, size_t split, size_t keys);
 static void attn__find_kept(attn__state *state, const attn__plan *plan, size_t index, size_t split);
@@ -1862,15 +1874,17 @@ ATTN__NOINLINE void attn__finish_row(const attn__block *block, size_t row);
 static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worker *worker);
 static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__shared *shared);
 /* of "a tile" */
+static int attn__keeps_weights(const attn__plan *plan);
 static void attn__process_tile(attn__block *block, size_t from, size_t to);
 /* of "few rows" */
+static int attn__is_few(const attn__block *block);
 static int attn__has_few(const attn__plan *plan, size_t b, size_t most);
 static size_t attn__few_step(const attn__plan *plan);
 static size_t attn__query_room(const attn__plan *plan);
 static int attn__copies_few(const attn__plan *plan, const attn_tensor *t);
 /* of "weights and scores" */
-static void attn__fill_part(const attn_tensor *t, size_t b, size_t h, size_t i, size_t from, size_t to, double x);
-static void attn__keep_hidden(attn__block *block, size_t from, size_t to, double weight);
+static void attn__fill_part(const attn_tensor *t, size_t b, size_t h, size_t i, size_t from, size_t to, attn__number x);
+static void attn__keep_hidden(attn__block *block, size_t from, size_t to, attn__number weight);
 static void attn__scale_rows(const attn__block *block, void *x, attn__layout layout, size_t n);
 ATTN__NOINLINE void attn__finish_matrices(attn__block *block);
 /* of "keys" */
@@ -1890,9 +1904,9 @@ static void attn__gather_by(attn__load_kernel *load, size_t words, const attn__b
 static size_t attn__query_of(const attn__block *block, size_t row, size_t *h, size_t *i);
 static char *attn__row_real(const attn__block *block, enum attn__row_reals which, size_t row);
 static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t first, const void *x,
-                          attn__layout layout, size_t n, double alpha);
-static double attn__get_real(const attn__plan *plan, const void *reals, size_t i);
-static void attn__set_real(const attn__plan *plan, void *reals, size_t i, double x);
+                          attn__layout layout, size_t n, attn__number alpha);
+static attn__number attn__get_real(const attn__plan *plan, const void *reals, size_t i);
+static void attn__set_real(const attn__plan *plan, void *reals, size_t i, attn__number x);
 static void *attn__query_at(const attn__block *block, const attn_tensor *t, size_t h, size_t i, size_t d);
 
 /* The planned call, in plan->scratch, aligned. */
@@ -1902,7 +1916,7 @@ static void attn__plan_execute(attn__plan *plan)
     attn__worker worker;
     attn__spread(&plan->call.ctx, plan->schedule.workers, plan->schedule.units, attn__sdpa_worker, plan, NULL, 0);
     attn__clear_missing(plan);
-    if (!plan->schedule.parallel_splits)
+    if (!ATTN__LARGE || !plan->schedule.parallel_splits)
         return;
     attn__begin_worker(&worker, plan, 0);
     for (index = 0; index < plan->schedule.all_blocks; index++)
@@ -1936,10 +1950,10 @@ static void attn__sdpa_worker(attn__share *share)
     attn__begin_worker(&worker, plan, share->index);
     while (attn__take(share, &unit)) {
         unit = s->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
-        if (s->parallel_splits) {
+        if (ATTN__LARGE && s->parallel_splits) {
             attn__attend_blocks(&worker, unit / s->splits * s->side_heads, 1, unit % s->splits);
-        } else if (plan->call.opts.sequences > 0) {
-            attn__attend_blocks(&worker, unit * s->unit_blocks, s->unit_blocks, SIZE_MAX);
+        } else if (!ATTN__LARGE || plan->call.opts.sequences > 0) {
+            attn__attend_blocks(&worker, unit * attn__unit_blocks(s), attn__unit_blocks(s), SIZE_MAX);
         } else { /* a few groups in turn: units of one length come together, and yet a worker's next unit mostly has the
                     keys of its last, or the same rows of a mask, which are in its cache */
             first = attn__quotient(unit, s->mixed_groups * s->group_units) * s->mixed_groups;
@@ -1980,6 +1994,10 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
     attn__range splits[ATTN__UNIT_BLOCKS], all = {SIZE_MAX, 0}, seen;
     int begun[ATTN__UNIT_BLOCKS] = {0};
     size_t split, keys = 0, i;
+    if (!ATTN__LARGE) {
+        attn__attend_block(blocks, first);
+        return;
+    }
     for (i = 0; i < count; i++) { /* of one batch item: their splits have the same keys */
         if (!attn__begin_block(&blocks[i], first + i)) {
             count = i;
@@ -2006,17 +2024,41 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
             if (kept)
                 attn__find_kept(block->into, plan, first, split - all.from);
             if (!kept || !ends)
-                plan->call.kern->block.begin(block->into, plan->call.v.dim, block->at.count, block->tile.lanes);
+                ATTN__TABLE(plan->call.kern)
+                    ->block.begin(block->into, plan->call.v.dim, block->at.count, block->tile.lanes);
         }
         if (!kept || !ends)
             attn__attend_split(blocks, count, split, keys);
         for (i = 0; i < count; i++) /* the result over one more split joins that over those before */
             if (blocks[i].into == &blocks[i].split)
-                plan->call.kern->block.merge(&blocks[i].tile, &blocks[i].state, &blocks[i].split, plan->call.v.dim,
-                                             plan->call.softmax_scale);
+                ATTN__TABLE(plan->call.kern)
+                    ->block.merge(&blocks[i].tile, &blocks[i].state, &blocks[i].split, plan->call.v.dim,
+                                  plan->call.softmax_scale);
     }
     for (i = 0; i < count && ends; i++)
         attn__finish_block(&blocks[i]);
+}
+
+/* In a small build: query block number `index` of the batch, all keys that it sees, tile by tile; then its outputs. */
+static void attn__attend_block(attn__block *block, size_t index)
+{
+    const attn__plan *plan = block->plan;
+    size_t tile, k0, next, end;
+    if (!attn__begin_block(block, index))
+        return;
+    block->split_keys = block->visible_to_any;
+    end = block->split_keys.to;
+    tile = block->tile_keys;
+    if (plan->schedule.writes_matrices && plan->schedule.skips)
+        attn__keep_hidden(block, block->split_keys.from, end, attn__minus_infinity());
+    block->into = &block->state;
+    ATTN__TABLE(plan->call.kern)->block.begin(block->into, plan->call.v.dim, block->at.count, block->tile.lanes);
+    attn__reset_caches(block->shared, block->split_keys, block->least_key);
+    for (k0 = attn__next_key(block, block->split_keys.from, end); k0 < end; k0 = attn__next_key(block, next, end)) {
+        next = attn__min((attn__quotient(k0, tile) + 1) * tile, end);
+        attn__process_tile(block, k0, next);
+    }
+    attn__finish_block(block);
 }
 
 /* Empties the tile caches. `wanted`: by the blocks of a unit together; no keys, if one block is alone. */
@@ -2069,7 +2111,7 @@ static int attn__begin_block(attn__block *block, size_t index)
 {
     const attn__plan *plan = block->plan;
     const attn__schedule *schedule = &plan->schedule;
-    size_t lanes = plan->call.kern->lanes, known = block->at.count, terms = attn__query_terms(plan);
+    size_t lanes = ATTN__TABLE(plan->call.kern)->lanes, known = block->at.count, terms = attn__query_terms(plan);
     attn__place *at = &block->at, last = *at;
     attn__layout queries;
     int same_item, same_rows;
@@ -2080,24 +2122,25 @@ static int attn__begin_block(attn__block *block, size_t index)
     }
     same_item = at->b == last.b;
     same_rows = same_item && at->first == last.first && at->row == last.row && plan->call.opts.mask.head_stride == 0;
-    if (schedule->mask_tiles > 0 && !same_rows)
+    if (ATTN__LARGE && schedule->mask_tiles > 0 && !same_rows)
         ATTN__MEMSET(block->mask_cache, 0, 2 * schedule->mask_tiles);
     block->next = block;
     block->few = attn__has_few(plan, at->b, schedule->few_most); /* nothing else decides which kernels take them */
-    block->tile_keys = block->few ? schedule->few_keys : schedule->tile_keys;
+    block->tile_keys = attn__is_few(block) ? schedule->few_keys : schedule->tile_keys;
     block->tile.queries = at->count;
     block->tile.lanes = attn__whole(at->count, lanes);
     block->tile.layout = attn__layout_of(block, attn__few_step(plan));
     queries = attn__layout_of(block, attn__query_room(plan));
     block->state.layout = block->split.layout = attn__layout_of(block, attn__whole(plan->call.v.dim, lanes));
-    if (!(schedule->uniform_rows && same_item && at->count <= known))
+    if (!(ATTN__LARGE && schedule->uniform_rows && same_item && at->count <= known))
         attn__find_visible(block);
     if (attn__drops(&plan->call.opts))
         attn__set_drop_rows(block);
-    if (block->few && queries.query > terms) /* whole vectors */
-        ATTN__MEMSET(block->queries, 0, at->count * queries.query * plan->call.kern->size);
-    attn__gather_by(block->few ? plan->call.kern->load_rows : plan->call.kern->load_panel, terms, block, block->queries,
-                    queries, &plan->call.q, 0, plan->call.q.dim);
+    if (attn__is_few(block) && queries.query > terms) /* whole vectors */
+        ATTN__MEMSET(block->queries, 0, at->count * queries.query * ATTN__TABLE(plan->call.kern)->size);
+    attn__gather_by(attn__is_few(block) ? ATTN__TABLE(plan->call.kern)->load_rows
+                                        : ATTN__TABLE(plan->call.kern)->load_panel,
+                    terms, block, block->queries, queries, &plan->call.q, 0, plan->call.q.dim);
     return 1;
 }
 
@@ -2106,7 +2149,8 @@ static int attn__begin_block(attn__block *block, size_t index)
 static size_t attn__text_slot(const attn__plan *plan, size_t s)
 {
     const attn__schedule *schedule = &plan->schedule;
-    return plan->call.opts.q_starts[s] * schedule->group_heads / (schedule->unit_blocks * schedule->block_rows) + s;
+    return plan->call.opts.q_starts[s] * schedule->group_heads / (attn__unit_blocks(schedule) * schedule->block_rows) +
+           s;
 }
 
 /* The text that a unit belongs to: a unit is a slot of a group, and a text's slots come group by group. */
@@ -2131,10 +2175,10 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
     const attn__schedule *s = &plan->schedule;
     size_t blocks = s->blocks, group, list_row, rows, valid, b = 0, slot;
     if (plan->call.opts.sequences > 0) {
-        b = attn__text_of(plan, index / s->unit_blocks);
+        b = attn__text_of(plan, index / attn__unit_blocks(s));
         slot = attn__text_slot(plan, b);
-        index -= slot * s->item_groups * s->unit_blocks;
-        blocks = (attn__text_slot(plan, b + 1) - slot) * s->unit_blocks;
+        index -= slot * s->item_groups * attn__unit_blocks(s);
+        blocks = (attn__text_slot(plan, b + 1) - slot) * attn__unit_blocks(s);
     }
     group = attn__quotient(index, blocks);
     list_row =
@@ -2154,7 +2198,8 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
     rows = at->queries * s->group_heads;
     at->kv_head = attn__quotient(at->head, plan->call.q.heads / plan->call.k.heads);
     at->heads = 1;
-    if (s->side_heads > 1 && attn__has_few(plan, at->b, plan->call.kern->tuned->few_most)) { /* invariant or not */
+    if (ATTN__LARGE && s->side_heads > 1 &&
+        attn__has_few(plan, at->b, ATTN__TABLE(plan->call.kern)->tuned->few_most)) { /* invariant or not */
         at->heads = attn__min(s->side_heads, s->item_groups - at->kv_head);
         at->count = at->kv_head % s->side_heads == 0 && at->row == 0 ? at->heads * rows : 0;
         return;
@@ -2166,12 +2211,12 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
 static void attn__find_visible(attn__block *block)
 {
     const attn__plan *plan = block->plan;
-    size_t chain = block->few ? ATTN__FEW_CHAIN : plan->call.kern->term, h, i;
+    size_t chain = attn__is_few(block) ? ATTN__FEW_CHAIN : ATTN__TABLE(plan->call.kern)->term, h, i;
     attn__range any = {SIZE_MAX, 0}, all = {0, SIZE_MAX};
     attn__row *row;
     attn__query_of(block, 0, &h, &i);
     for (row = block->rows; row < block->rows + block->at.count; row++) {
-        if (row > block->rows && plan->schedule.uniform_rows) {
+        if (ATTN__LARGE && row > block->rows && plan->schedule.uniform_rows) {
             *row = row[-1];
             continue;
         }
@@ -2198,7 +2243,7 @@ static void attn__finish_block(attn__block *block)
     const attn_opts *opts = &plan->call.opts;
     attn__state *state = &block->state;
     size_t row, Dv = plan->call.v.dim;
-    plan->call.kern->block.finish(state, attn__row_real(block, ATTN__INVERSE, 0), block->tile.lanes);
+    ATTN__TABLE(plan->call.kern)->block.finish(state, attn__row_real(block, ATTN__INVERSE, 0), block->tile.lanes);
     for (row = 0; row < block->at.count; row++)
         if (opts->sinks || opts->lse.data || state->nan[row])
             attn__finish_row(block, row);
@@ -2210,16 +2255,16 @@ static void attn__finish_block(attn__block *block)
 
 /* One more score, without a value, for a row that has sum = sum of exp(score - max). Returns the factor by which out,
    and the sum so far, must shrink. */
-static double attn__add_sink(double sink, double *max, double *sum, int *nan)
+static attn__number attn__add_sink(attn__number sink, attn__number *max, attn__number *sum, int *nan)
 {
-    double before = *max, factor;
+    attn__number before = *max, factor;
     if (!attn__is_finite(sink)) {
         *nan |= attn__bits(sink) != attn__bits(attn__minus_infinity());
         return 1;
     }
     *max = *sum > 0 && before > sink ? before : sink;
-    factor = *sum > 0 ? attn__exp(before - *max) : 0;
-    *sum = *sum * factor + attn__exp(sink - *max);
+    factor = *sum > 0 ? ATTN__NUMBER(exp)(before - *max) : 0;
+    *sum = *sum * factor + ATTN__NUMBER(exp)(sink - *max);
     return factor;
 }
 
@@ -2228,19 +2273,19 @@ ATTN__NOINLINE void attn__finish_row(const attn__block *block, size_t row)
 {
     const attn__plan *plan = block->plan;
     const attn_tensor *lse = &plan->call.opts.lse;
-    double sum = attn__get_real(plan, block->state.sum, row), factor = 1, x;
-    double max = attn__get_real(plan, block->state.max, row) * plan->call.softmax_scale;
+    attn__number sum = attn__get_real(plan, block->state.sum, row), factor = 1, x;
+    attn__number max = attn__get_real(plan, block->state.max, row) * plan->call.softmax_scale;
     int nan = block->state.nan[row], sink = plan->call.opts.sinks != NULL;
     size_t h, i;
     attn__query_of(block, row, &h, &i);
     if (sink)
-        factor = attn__add_sink((double)plan->call.opts.sinks[h], &max, &sum, &nan);
-    x = nan ? attn__nan() : sum > 0 ? factor / sum : 0;
+        factor = attn__add_sink((attn__number)plan->call.opts.sinks[h], &max, &sum, &nan);
+    x = nan ? (attn__number)attn__nan() : sum > 0 ? factor / sum : 0;
     if (nan || (sink && attn__is_finite((double)plan->call.opts.sinks[h])))
         attn__set_real(plan, attn__row_real(block, ATTN__INVERSE, row), 0, x);
     if (!lse->data)
         return;
-    x = nan ? attn__nan() : sum > 0 ? max + attn__log(sum) : attn__minus_infinity();
+    x = nan ? (attn__number)attn__nan() : sum > 0 ? max + ATTN__NUMBER(log)(sum) : (attn__number)attn__minus_infinity();
     attn__set_element(attn__query_at(block, lse, h, i, 0), lse->dtype, x);
 }
 
@@ -2255,21 +2300,22 @@ static void attn__measure_plan(attn__plan *plan)
     attn__arena arena = {NULL, 0};
     attn__worker worker;
     size_t most;
-    plan->column = attn__whole(attn__max(s->many_room, s->few_room), call->kern->lanes);
+    plan->column = attn__whole(attn__max(s->many_room, s->few_room), ATTN__TABLE(call->kern)->lanes);
     plan->bytes = SIZE_MAX;
     if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
-                        2 * (3 * ATTN__UNIT_BLOCKS * plan->column + keys) * call->kern->size))
+                        2 * (3 * ATTN__UNIT_BLOCKS * plan->column + keys) * ATTN__TABLE(call->kern)->size))
         return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
-    plan->state_out = attn__max(s->many_room * attn__whole(call->v.dim, attn__max(call->kern->rows, call->kern->lanes)),
-                                s->few_room * attn__whole(call->v.dim, call->kern->lanes)) *
-                      call->kern->size;
-    plan->state_bytes = attn__whole(plan->state_out + 3 * plan->column * call->kern->size, ATTN__ALIGN);
+    plan->state_out = attn__max(s->many_room * attn__whole(call->v.dim, attn__max(ATTN__TABLE(call->kern)->rows,
+                                                                                  ATTN__TABLE(call->kern)->lanes)),
+                                s->few_room * attn__whole(call->v.dim, ATTN__TABLE(call->kern)->lanes)) *
+                      ATTN__TABLE(call->kern)->size;
+    plan->state_bytes = attn__whole(plan->state_out + 3 * plan->column * ATTN__TABLE(call->kern)->size, ATTN__ALIGN);
     plan->worker_bytes = attn__carve_worker(NULL, plan, &worker);
     arena.used = s->workers > 0 ? ATTN__ALIGN : 0; /* to align what the caller gives */
     attn__carve(&arena, s->workers, plan->worker_bytes);
-    if (s->side_splits)
+    if (ATTN__LARGE && s->side_splits)
         attn__carve(&arena, call->q.batch * attn__count_splits(call->k.len), plan->state_bytes);
-    else if (s->parallel_splits)
+    else if (ATTN__LARGE && s->parallel_splits)
         attn__carve(&arena, s->units, plan->state_bytes);
     plan->bytes = arena.used;
 }
@@ -2278,7 +2324,7 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
 {
     size_t i;
     attn__carve_worker(plan->scratch + index * plan->worker_bytes, plan, worker);
-    for (i = 0; i < plan->schedule.unit_blocks; i++)
+    for (i = 0; i < attn__unit_blocks(&plan->schedule); i++)
         attn__begin_tiles(&worker->blocks[i], plan, &worker->shared);
 }
 
@@ -2296,7 +2342,7 @@ static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__
     tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
     attn__set_real(plan, tile->zero, 0, 0.0);
     attn__set_real(plan, tile->minus_infinity, 0, attn__minus_infinity());
-    attn__set_real(plan, tile->lowest, 0, attn__lowest(plan->call.kern->real));
+    attn__set_real(plan, tile->lowest, 0, attn__lowest(ATTN__TABLE(plan->call.kern)->real));
 }
 
 static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
@@ -2307,7 +2353,7 @@ static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
 /* The result over some keys, of as many rows as a block may have: out; max, sum and, with room to spare, nan. */
 static void attn__carve_state(attn__arena *arena, const attn__plan *plan, attn__state *state)
 {
-    const size_t reals = plan->column * plan->call.kern->size;
+    const size_t reals = plan->column * ATTN__TABLE(plan->call.kern)->size;
     char *at = (char *)attn__put(arena, plan->state_bytes);
     state->out = at;
     state->max = at + plan->state_out;
@@ -2324,9 +2370,9 @@ static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worke
     const attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
     const attn_opts *o = &call->opts;
-    const attn__kernels *kern = call->kern;
+    const attn__kernels *kern = ATTN__TABLE(call->kern);
     attn__shared *shared = &worker->shared;
-    const size_t many = s->many_room, few = s->few_room, size = kern->size, tile = s->tile_keys;
+    const size_t many = ATTN__MANY ? s->many_room : 0, few = s->few_room, size = kern->size, tile = s->tile_keys;
     const size_t keys = attn__max(many > 0 ? tile : 0, few > 0 ? s->few_keys : 0);
     const size_t dims = attn__max(attn__copies_few(plan, &call->k) ? call->q.dim : 0, call->v.dim);
     const size_t scores = attn__whole(many * tile * size, ATTN__ALIGN);
@@ -2345,7 +2391,7 @@ static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worke
     shared->copied_rows = shared->scores + few_scores;
     shared->lanes = (char *)attn__put(&arena, lanes * kern->dot_keys * kern->lanes * size);
     shared->hidden = (uint64_t *)attn__put(&arena, keys * sizeof(uint64_t));
-    shared->next = (const char **)attn__put(&arena, (s->holds_next ? keys : 0) * (sizeof(char *)));
+    shared->next = (const char **)attn__put(&arena, (ATTN__LARGE && s->holds_next ? keys : 0) * (sizeof(char *)));
     shared->k.rows = (char *)attn__put(&arena, (many > 0 && !k_lies ? tile * size : 0) * call->q.dim);
     shared->bias = shared->mask = shared->row = shared->before = shared->capped = shared->scales = NULL;
     shared->at = NULL;
@@ -2353,19 +2399,22 @@ static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worke
     if (call->has_options || s->scattered) {
         const int scales = plan->source.k_scales || plan->source.v_scales;
         shared->bias = (char *)attn__put(&arena, call->edits & ATTN__EDIT_BIAS ? attn__max(scores, few_scores) : 0);
-        shared->mask = (char *)attn__put(&arena, (s->hides ? attn__ceil_div(keys, 64) * 8 : 0) * plan->column);
+        shared->mask = (char *)attn__put(&arena, !s->hides     ? 0
+                                                 : !ATTN__MANY ? few_scores
+                                                               : attn__ceil_div(keys, 64) * 8 * plan->column);
         shared->row = (char *)attn__put(&arena, (o->score_mod ? keys : 0) * size);
         shared->scales = (char *)attn__put(&arena, (scales ? keys + kern->lanes : 0) * size);
         shared->at = (const char **)attn__put(&arena, (s->scattered ? keys : 0) * (sizeof(char *)));
         shared->numbers = (uint16_t *)attn__put(&arena, (few > 0 && s->skips ? keys : 0) * sizeof(uint16_t));
     }
-    blocks = s->full_rows ? ATTN__UNIT_BLOCKS : 1;
+    blocks = ATTN__LARGE && s->full_rows ? ATTN__UNIT_BLOCKS : 1;
     worker->blocks = (attn__block *)attn__put(&arena, blocks * sizeof none);
     for (i = 0; i < blocks; i++) {
         attn__block *block = base ? &worker->blocks[i] : &none;
         block->rows = (attn__row *)attn__put(&arena, plan->column * sizeof(attn__row));
         if (call->has_options) {
-            block->mask_cache = (unsigned char *)attn__put(&arena, s->mask_tiles > 0 ? ATTN__MASK_CACHE : 0);
+            block->mask_cache =
+                (unsigned char *)attn__put(&arena, ATTN__LARGE && s->mask_tiles > 0 ? ATTN__MASK_CACHE : 0);
             block->drop_rows =
                 (uint32_t *)attn__put(&arena, (attn__drops(o) ? 2 * plan->column : 0) * sizeof(uint32_t));
         }
@@ -2373,7 +2422,8 @@ static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worke
         block->queries =
             (char *)attn__put(&arena, attn__max(many * attn__query_terms(plan), few * attn__query_room(plan)) * size);
         attn__carve_state(&arena, plan, &block->state);
-        attn__carve_state(&arena, plan, &block->split);
+        if (ATTN__LARGE)
+            attn__carve_state(&arena, plan, &block->split);
     }
     return arena.used;
 }
@@ -2403,7 +2453,7 @@ static void attn__score_tile(attn__block *block, attn_stage stage, int keep);
 static void attn__accumulate_values(attn__block *block, int nonfinite_scores);
 static void attn__find_visibility(attn__block *block, size_t k0, size_t n);
 static int attn__scale_tile(const attn__block *block, const float *scales, int clean);
-static void attn__score_run(attn__block *block, attn__tile *run, double scale);
+static void attn__score_run(attn__block *block, attn__tile *run, attn__number scale);
 static void attn__find_bias(const attn__block *block, attn__tile *run);
 static void attn__set_alibi(const attn__block *block, attn__tile *run);
 ATTN__NOINLINE void attn__modify_scores(const attn__block *block, const attn__tile *run);
@@ -2414,14 +2464,15 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_ten
 /* of "few rows" */
 static int attn__multiply_few(const attn__block *block, const attn_tensor *t, int clean);
 /* of "weights and scores" */
-static void attn__keep_scores(const attn__block *block, attn_stage stage, double scale);
+static void attn__keep_scores(const attn__block *block, attn_stage stage, attn__number scale);
 /* of "keys" */
 static attn__range attn__listed_range(const attn__block *block, size_t from, size_t to, int *all);
 static void attn__set_tile(attn__block *block, size_t from, size_t to);
 static int attn__next_run(const attn__block *block, attn__tile *run, size_t *i);
 static int attn__lists_by_bits(const attn__block *block);
 static size_t attn__listed_for(const attn__block *block, size_t row, attn__listed *listed);
-ATTN__INLINE int attn__next_listed(const attn__listed *listed, attn__range keys, size_t *entry, attn__range *next);
+ATTN__INLINE_IF_LARGE int attn__next_listed(const attn__listed *listed, attn__range keys, size_t *entry,
+                                            attn__range *next);
 static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, int copy);
 static size_t attn__scale_at(const attn__source *source, size_t heads, size_t item, size_t h, size_t row);
 /* of "rows of a block" */
@@ -2436,7 +2487,7 @@ static void attn__process_tile(attn__block *block, size_t from, size_t to)
 {
     const attn__call *call = &block->plan->call;
     int keep = block->plan->schedule.writes_matrices, nonfinite;
-    if (call->opts.mask.data && !keep) {
+    if (ATTN__LARGE && call->opts.mask.data && !keep) {
         while (from < to && attn__classify_half(block, from, to) == ATTN__SOME_HIDDEN)
             from += ATTN__HALF_TILE;
         while (from < to && attn__classify_half(block, to - ATTN__HALF_TILE, to) == ATTN__SOME_HIDDEN)
@@ -2451,7 +2502,7 @@ static void attn__process_tile(attn__block *block, size_t from, size_t to)
     }
     ATTN__ON_TILE();
     attn__score_tile(block, ATTN_STAGE_FINAL, keep);
-    nonfinite = call->kern->block.softmax(&block->tile, block->into, call->softmax_scale);
+    nonfinite = ATTN__TABLE(call->kern)->block.softmax(&block->tile, block->into, call->softmax_scale);
     attn__drop(block, block->tile.scores); /* after the sum: that, and so lse, is of all weights */
     attn__accumulate_values(block, nonfinite);
 }
@@ -2498,7 +2549,8 @@ static int attn__classify_rows(const attn__plan *plan, size_t b, size_t h, size_
     if (mask->dim_stride == 0)
         n = attn__min(n, 1);
     for (j = 0; j < n && found != (ATTN__SOME_VISIBLE | ATTN__SOME_HIDDEN); j += together)
-        found |= plan->call.kern->classify(at + (ptrdiff_t)j * mask->dim_stride, mask->len_stride, rows, together);
+        found |= ATTN__TABLE(plan->call.kern)
+                     ->classify(at + (ptrdiff_t)j * mask->dim_stride, mask->len_stride, rows, together);
     return found;
 }
 
@@ -2520,11 +2572,11 @@ static void attn__find_visibility(attn__block *block, size_t k0, size_t n)
     const attn_tensor *mask = &block->plan->call.opts.mask;
     attn__range seen;
     size_t row, h, i, k;
-    int half;
+    int half = 0;
     if (block->visible_to_all.from <= k0 && k0 + n <= block->visible_to_all.to) {
         block->by_bounds |= ATTN__SOME_VISIBLE;
         for (k = k0; mask->data && k < k0 + n; k += half ? ATTN__HALF_TILE : n) {
-            half = attn__classify_half(block, k, k0 + n);
+            half = ATTN__LARGE ? attn__classify_half(block, k, k0 + n) : 0;
             block->by_mask |= half ? half : attn__classify(block, k, k0 + n - k);
         }
         return;
@@ -2572,7 +2624,7 @@ ATTN__NOINLINE void attn__gather_mask(const attn__block *block, attn__tile *run)
     attn__listed listed;
     attn__range next;
     run->mask = block->shared->mask;
-    if (block->at.count < run->lanes)
+    if (ATTN__MANY && block->at.count < run->lanes)
         ATTN__MEMSET(block->shared->mask, 0, attn__ceil_div(run->keys, 64) * 8 * run->lanes);
     for (row = 0; row < block->at.count; row += rows) {
         const unsigned char *from;
@@ -2589,8 +2641,14 @@ ATTN__NOINLINE void attn__gather_mask(const attn__block *block, attn__tile *run)
             rs = 0;
             cs = 1;
         }
-        block->plan->call.kern->load_bits(attn__real_at(block->plan, block->shared->mask, row), run->lanes, from, rs,
-                                          cs, rows, run->keys);
+        if (ATTN__MANY)
+            ATTN__TABLE(block->plan->call.kern)
+                ->load_bits(attn__real_at(block->plan, block->shared->mask, row), run->lanes, from, rs, cs, rows,
+                            run->keys);
+        else
+            ATTN__TABLE(block->plan->call.kern)
+                ->load(attn__real_at(block->plan, block->shared->mask, row * run->layout.query), run->layout.query,
+                       from, ATTN_BOOL, rs, cs, rows, run->keys);
     }
 }
 
@@ -2599,11 +2657,12 @@ static void attn__set_bounds(const attn__block *block, attn__tile *run)
 {
     attn__range seen;
     size_t row, k0 = run->first_key;
-    ATTN__MEMSET(attn__row_real(block, ATTN__FIRST, 0), 0, 2 * block->plan->column * block->plan->call.kern->size);
+    ATTN__MEMSET(attn__row_real(block, ATTN__FIRST, 0), 0,
+                 2 * block->plan->column * ATTN__TABLE(block->plan->call.kern)->size);
     for (row = 0; row < block->at.count; row++) {
         seen = attn__seen_keys(&block->rows[row], k0, run->keys);
-        attn__set_real(block->plan, attn__row_real(block, ATTN__FIRST, row), 0, (double)seen.from);
-        attn__set_real(block->plan, attn__row_real(block, ATTN__END, row), 0, (double)seen.to);
+        attn__set_real(block->plan, attn__row_real(block, ATTN__FIRST, row), 0, (attn__number)seen.from);
+        attn__set_real(block->plan, attn__row_real(block, ATTN__END, row), 0, (attn__number)seen.to);
     }
     run->bounds.first = attn__row_real(block, ATTN__FIRST, 0);
     run->bounds.end = attn__row_real(block, ATTN__END, 0);
@@ -2633,7 +2692,7 @@ static void attn__copy_tile(const attn__block *block, char *copy)
 {
     const attn__tile *tile = &block->tile;
     if (copy)
-        ATTN__MEMCPY(copy, tile->scores, tile->keys * tile->lanes * block->plan->call.kern->size);
+        ATTN__MEMCPY(copy, tile->scores, tile->keys * tile->lanes * ATTN__TABLE(block->plan->call.kern)->size);
 }
 
 /* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. `keep`
@@ -2641,21 +2700,21 @@ static void attn__copy_tile(const attn__block *block, char *copy)
 static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
+    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
     const attn_opts *opts = &plan->call.opts;
     attn__tile *tile = &block->tile;
     attn__rows k;
     attn__tile run;
     const attn_tensor *apart = NULL; /* a matrix whose rows the processor does not foresee */
-    double scale = plan->call.scale;
+    attn__number scale = plan->call.scale;
     int edits = plan->call.edits != 0 || scale < 1 || scale > 1 ||
                 ((block->by_bounds | block->by_mask) & ATTN__SOME_HIDDEN); /* something for attn__score_run */
     size_t i;
-    if (block->few) {
+    if (attn__is_few(block)) {
         attn__multiply_few(block, &plan->call.k, 0);
     } else {
         attn__tile_rows(block, &k, &plan->call.k, 0);
-        if (keep && (opts->scores.data || plan->schedule.weights_in_place))
+        if (keep && (opts->scores.data || attn__keeps_weights(plan)))
             apart = opts->scores.data ? &opts->scores : &opts->weights;
         else if (opts->bias.data || (opts->mask.data && block->by_mask & ATTN__SOME_HIDDEN))
             apart = opts->bias.data ? &opts->bias : &opts->mask;
@@ -2668,7 +2727,7 @@ static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
     if (keep)
         attn__keep_scores(block, ATTN_STAGE_DOT, scale);
     if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
-        kern->block.softcap(tile, scale, opts->softcap);
+        kern->block.softcap(tile, scale, (attn__number)opts->softcap);
         attn__copy_tile(block, block->shared->capped);
         scale = 1;
     }
@@ -2684,10 +2743,10 @@ static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
 
 /* What depends on the number of a key, for a run of them: bias, ALiBi, score_mod, and hidden keys. scale: what the
    scores are still to be multiplied by. */
-static void attn__score_run(attn__block *block, attn__tile *run, double scale)
+static void attn__score_run(attn__block *block, attn__tile *run, attn__number scale)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
+    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
     const attn_opts *opts = &plan->call.opts;
     run->bias = run->bias_rows = run->mask = run->bounds.first = run->bounds.end = NULL;
     if (opts->bias.data)
@@ -2708,12 +2767,18 @@ static void attn__score_run(attn__block *block, attn__tile *run, double scale)
         kern->block.edit(run, 1, 1);
 }
 
+/* Do scores wait in opts.weights until max and sum are known? */
+static int attn__keeps_weights(const attn__plan *plan)
+{
+    return ATTN__LARGE && plan->schedule.weights_in_place;
+}
+
 /* Is bias added from where it lies, to blocks whose rows are of one head and fill their vectors? */
 static int attn__bias_direct(const attn__call *call)
 {
     const attn_tensor *bias = &call->opts.bias;
-    return call->kern->lanes > 1 && bias->dtype == call->kern->real && bias->dim_stride == 1 &&
-           call->edits == ATTN__EDIT_BIAS;
+    return ATTN__LARGE && ATTN__TABLE(call->kern)->lanes > 1 && bias->dtype == ATTN__TABLE(call->kern)->real &&
+           bias->dim_stride == 1 && call->edits == ATTN__EDIT_BIAS;
 }
 
 /* The run's part of the bias: where it lies, or a copy. */
@@ -2721,7 +2786,7 @@ static void attn__find_bias(const attn__block *block, attn__tile *run)
 {
     const attn_tensor *bias = &block->plan->call.opts.bias;
     size_t h, i, rows = attn__query_of(block, 0, &h, &i);
-    if (attn__bias_direct(&block->plan->call) && !block->few && run->keys % ATTN__BIAS_KEYS == 0 &&
+    if (attn__bias_direct(&block->plan->call) && !attn__is_few(block) && run->keys % ATTN__BIAS_KEYS == 0 &&
         rows == run->lanes) {
         run->bias_rows = attn__tensor_at(bias, block->at.b, h, i, run->first_key);
         run->bias_step = bias->len_stride;
@@ -2739,12 +2804,14 @@ static void attn__set_alibi(const attn__block *block, attn__tile *run)
     run->slope = NULL;
     if (!(plan->call.edits & ATTN__EDIT_ALIBI))
         return;
-    ATTN__MEMSET(attn__row_real(block, ATTN__POSITION, 0), 0, 2 * plan->column * plan->call.kern->size); /* both */
+    ATTN__MEMSET(attn__row_real(block, ATTN__POSITION, 0), 0,
+                 2 * plan->column * ATTN__TABLE(plan->call.kern)->size); /* both */
     for (row = 0; row < block->at.count; row++) {
         attn__query_of(block, row, &h, &i);
         attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0,
-                       (double)attn__plus((ptrdiff_t)i, block->rows->offset) - (double)run->first_key);
-        attn__set_real(plan, attn__row_real(block, ATTN__SLOPE, row), 0, -(double)plan->call.opts.alibi_slopes[h]);
+                       (attn__number)attn__plus((ptrdiff_t)i, block->rows->offset) - (attn__number)run->first_key);
+        attn__set_real(plan, attn__row_real(block, ATTN__SLOPE, row), 0,
+                       -(attn__number)plan->call.opts.alibi_slopes[h]);
     }
     run->position = attn__row_real(block, ATTN__POSITION, 0);
     run->slope = attn__row_real(block, ATTN__SLOPE, 0);
@@ -2756,7 +2823,7 @@ ATTN__NOINLINE void attn__modify_scores(const attn__block *block, const attn__ti
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
     attn__layout layout = run->layout;
-    size_t row, h, i, j, size = plan->call.kern->size, k0 = run->first_key;
+    size_t row, h, i, j, size = ATTN__TABLE(plan->call.kern)->size, k0 = run->first_key;
     attn__range seen;
     for (row = 0; row < block->at.count; row++) {
         char *scores = attn__real_at(plan, run->scores, row * layout.query), *copy = block->shared->row;
@@ -2790,7 +2857,7 @@ static int attn__clear_nonfinite(const attn__kernels *kern, void *x, size_t n, a
 static int attn__scale_tile(const attn__block *block, const float *scales, int clean)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
+    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
     const attn__shared *shared = block->shared;
     const attn__run *run;
     attn__tile head;
@@ -2825,7 +2892,7 @@ static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
     attn__range *finite = &block->shared->finite;
     int clean = nonfinite_scores && !(finite->from <= block->span.from && block->span.to <= finite->to);
     int found = attn__scale_tile(block, plan->source.v_scales, clean);
-    if (!block->few)
+    if (!attn__is_few(block))
         found |= attn__multiply_values(block, clean);
     else if (plan->call.v.dim > 0)
         found |= attn__multiply_few(block, &plan->call.v, clean);
@@ -2844,7 +2911,7 @@ static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
 static int attn__multiply_values(const attn__block *block, int clean)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
+    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
     const attn__tile *tile = &block->tile;
     size_t Dv = plan->call.v.dim, terms = attn__terms(kern, tile->keys), k, end, i, first, next = block->span.to;
     attn__rows v;
@@ -2855,7 +2922,7 @@ static int attn__multiply_values(const attn__block *block, int clean)
         attn__clear_nonfinite(kern, attn__real_at(plan, v.data, 0), terms * kern->term * Dv, kern->element);
         block->shared->v.head = SIZE_MAX; /* it is no copy of V any more */
     }
-    if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
+    if (attn__keeps_weights(plan) && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
         end = attn__max(attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to), next);
         attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, end - next);
     }
@@ -2879,7 +2946,7 @@ static void attn__find_hidden(const attn__block *block, uint64_t *hidden)
 {
     const attn__tile *tile = &block->tile;
     size_t row, j;
-    double score;
+    attn__number score;
     for (j = 0; j < tile->keys; j++) {
         hidden[j] = 0;
         for (row = 0; row < block->at.count; row++) {
@@ -2907,15 +2974,15 @@ ATTN__NOINLINE void attn__recompute_weights(attn__block *block, const attn__stat
     again.nan = nan;
     ATTN__MEMSET(sum, 0, sizeof sum);
     ATTN__MEMSET(nan, 0, sizeof nan);
-    ATTN__MEMCPY(max, state->max, tile->lanes * plan->call.kern->size);
-    plan->call.kern->block.softmax(tile, &again, plan->call.softmax_scale);
+    ATTN__MEMCPY(max, state->max, tile->lanes * ATTN__TABLE(plan->call.kern)->size);
+    ATTN__TABLE(plan->call.kern)->block.softmax(tile, &again, plan->call.softmax_scale);
     if (!hidden)
         attn__scale_rows(block, tile->scores, tile->layout, tile->keys);
     attn__drop(block, tile->scores);
 }
 
 /* sum += weight x */
-static void attn__add_product(const attn__plan *plan, void *sum, const void *weight, double x)
+static void attn__add_product(const attn__plan *plan, void *sum, const void *weight, attn__number x)
 {
     attn__set_real(plan, sum, 0, attn__get_real(plan, sum, 0) + attn__get_real(plan, weight, 0) * x);
 }
@@ -2929,7 +2996,7 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_ten
     const attn__layout of = block->tile.layout;
     const attn__run *run = block->shared->run;
     size_t n, g, d, r, h, row, key, queries = block->at.count / block->at.heads;
-    double x;
+    attn__number x;
     for (n = 0; n < block->tile.keys; n++) {
         run += n == (size_t)run->at + run->keys; /* its keys follow */
         key = run->row + n - run->at;
@@ -2937,7 +3004,7 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_ten
             for (d = 0; d < t->dim; d++) {
                 x = attn__get_element(attn__tensor_at(t, run->item, h, key, d), t->dtype);
                 if (scales)
-                    x *= (double)scales[attn__scale_at(&plan->source, t->heads, run->item, h, key)];
+                    x *= (attn__number)scales[attn__scale_at(&plan->source, t->heads, run->item, h, key)];
                 for (r = 0; r < queries && !attn__is_finite(x); r++) {
                     row = g * queries + r;
                     if (!(hidden[n] >> row & 1))
@@ -2968,14 +3035,20 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_ten
    of V are prefetched, and then those of K in the next tile, on CPUs where that was measured to pay
    (ATTN__FETCHES_FEW). */
 
+static int attn__meets_nonfinite(const attn__block *block, const attn__operand *values, size_t head, size_t k);
 static void attn__copy_few(const attn__block *block, attn__operand *operand, size_t head, const attn_tensor *t);
 /* of "keys" */
 static void attn__find_operand(const attn__block *block, attn__operand *operand, const attn_tensor *t);
 
+static int attn__is_few(const attn__block *block)
+{
+    return !ATTN__MANY || block->few;
+}
+
 /* Has a batch item or text so few rows? They are as many as one query head has, times the heads of a group. */
 static int attn__has_few(const attn__plan *plan, size_t b, size_t most)
 {
-    return attn__valid_queries(plan, b) * (plan->call.q.heads / plan->call.k.heads) <= most;
+    return !ATTN__LARGE || attn__valid_queries(plan, b) * (plan->call.q.heads / plan->call.k.heads) <= most;
 }
 
 /* How many keys of the tile, from number k on, are of one chain. */
@@ -2996,21 +3069,21 @@ static size_t attn__chain_keys(const attn__block *block, size_t k)
 static int attn__multiply_few(const attn__block *block, const attn_tensor *t, int clean)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
+    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
     const attn__tile *tile = &block->tile;
     const attn__state *state = block->into;
     int values = t == &plan->call.v, copies, found = 0;
     attn__operand all, some, *now = &all;
     size_t k, n, g, row, room = attn__query_room(plan);
     attn__find_operand(block, &all, t);
-    copies = clean || attn__copies_few(plan, t);
+    copies = attn__copies_few(plan, t);
     if (values)
         kern->block.scale(state->out, state->layout, t->dim, block->at.count, tile->factor);
     for (k = 0; k < all.keys; k += n) {
-        n = copies || (values && tile->numbers) ? attn__chain_keys(block, k) : all.keys;
+        n = copies || clean || (values && tile->numbers) ? attn__chain_keys(block, k) : all.keys;
         for (g = 0; g < all.heads; g += now->heads) {
             row = g * all.queries;
-            if (copies || n < all.keys) { /* from key number k on */
+            if (copies || clean || n < all.keys) { /* from key number k on */
                 now = &some;
                 some = all;
                 some.at = all.at ? all.at + k : NULL;
@@ -3018,9 +3091,10 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
                 some.next = all.next ? all.next + k : NULL;
                 some.keys = n;
             }
-            if (copies)
+            if (copies || (clean && (ATTN__LARGE || attn__meets_nonfinite(block, &some, g, k)))) {
                 attn__copy_few(block, &some, g, t);
-            found |= clean && attn__clear_nonfinite(kern, block->shared->copied_rows, n * t->dim, kern->real);
+                found |= clean && attn__clear_nonfinite(kern, block->shared->copied_rows, n * t->dim, kern->real);
+            }
             if (values)
                 attn__run_few(kern, attn__real_at(plan, state->out, row * state->layout.query), state->layout.query,
                               attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, now,
@@ -3033,11 +3107,30 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
     return found;
 }
 
+/* Does a value that is NaN or infinite meet a weight of 0 among some keys, from number k of the tile on, and a head? */
+static int attn__meets_nonfinite(const attn__block *block, const attn__operand *values, size_t head, size_t k)
+{
+    const attn__plan *plan = block->plan;
+    const attn__tile *tile = &block->tile;
+    size_t n = values->keys, i, r;
+    int zeros = 0;
+    for (r = head * values->queries; r < (head + 1) * values->queries && !zeros; r++)
+        for (i = k; i < k + n && !zeros; i++)
+            zeros = !(attn__get_real(plan, tile->scores, r * tile->layout.query + i) > 0);
+    for (i = 0; i < n && zeros; i++) {
+        const char *row = values->at ? values->at[i] : values->row + (ptrdiff_t)i * values->step;
+        row += (ptrdiff_t)head * values->apart;
+        if (ATTN__TABLE(plan->call.kern)->nonfinite(row, 0, 1, values->dims))
+            return 1;
+    }
+    return 0;
+}
+
 /* Copies the rows of a head, a chain at most, as the kernels take them; they become *operand. */
 static void attn__copy_few(const attn__block *block, attn__operand *operand, size_t head, const attn_tensor *t)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
+    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
     int keys = t == &plan->call.k;
     size_t room = keys ? attn__terms(kern, t->dim) : t->dim, i, n;
     for (i = 0; i < operand->keys; i += n) {
@@ -3056,13 +3149,13 @@ static void attn__copy_few(const attn__block *block, attn__operand *operand, siz
 
 static size_t attn__query_room(const attn__plan *plan) /* of a query of few, in whole vectors */
 {
-    return attn__whole(attn__query_terms(plan), plan->call.kern->lanes);
+    return attn__whole(attn__query_terms(plan), ATTN__TABLE(plan->call.kern)->lanes);
 }
 
 /* Must few rows copy rows of k or v? */
 static int attn__copies_few(const attn__plan *plan, const attn_tensor *t)
 {
-    return t->dim_stride != 1 || !attn__reads(plan->call.kern, t->dtype);
+    return t->dim_stride != 1 || !attn__reads(ATTN__TABLE(plan->call.kern), t->dtype);
 }
 
 static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few rows: in whole vectors */
@@ -3080,10 +3173,10 @@ static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few r
 
 static void attn__recompute_to_weights(attn__block *block);
 /* of "rows of a block" */
-static double attn__to_real(const attn__plan *plan, double x);
+static attn__number attn__to_real(const attn__plan *plan, attn__number x);
 
 /* The numbers of the tile's keys in t = alpha its scores, run by run. */
-static void attn__scatter_tile(const attn__block *block, const attn_tensor *t, double alpha)
+static void attn__scatter_tile(const attn__block *block, const attn_tensor *t, attn__number alpha)
 {
     attn__tile run = block->tile;
     size_t i = 0;
@@ -3093,18 +3186,18 @@ static void attn__scatter_tile(const attn__block *block, const attn_tensor *t, d
 
 /* The tile's scores, as they are at a stage, go to where the caller wants them. `scale`, and that of softmax, are what
    they are still to be multiplied by. Those that softmax takes wait in weights until max and sum are known. */
-static void attn__keep_scores(const attn__block *block, attn_stage stage, double scale)
+static void attn__keep_scores(const attn__block *block, attn_stage stage, attn__number scale)
 {
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
     if (opts->scores.data && opts->scores_stage == stage)
         attn__scatter_tile(block, &opts->scores, attn__to_real(plan, scale) * plan->call.softmax_scale);
-    if (plan->schedule.weights_in_place && stage == ATTN_STAGE_FINAL)
+    if (attn__keeps_weights(plan) && stage == ATTN_STAGE_FINAL)
         attn__scatter_tile(block, &opts->weights, 1.0);
 }
 
 /* Elements from .. to - 1 of a row of t = x: those that follow each other by copies of the first ones. */
-static void attn__fill_part(const attn_tensor *t, size_t b, size_t h, size_t i, size_t from, size_t to, double x)
+static void attn__fill_part(const attn_tensor *t, size_t b, size_t h, size_t i, size_t from, size_t to, attn__number x)
 {
     size_t size = attn__size(t->dtype), together = t->dim_stride == 1 ? to - from : 1, d, n;
     for (d = from; d < to; d += together) {
@@ -3117,10 +3210,10 @@ static void attn__fill_part(const attn_tensor *t, size_t b, size_t h, size_t i, 
 
 /* The block's rows of t, if it is there, elements from .. to - 1, = x; but weights, x = 0, of a row that is NaN are
    NaN, too. */
-static void attn__fill(const attn__block *block, const attn_tensor *t, size_t from, size_t to, double x)
+static void attn__fill(const attn__block *block, const attn_tensor *t, size_t from, size_t to, attn__number x)
 {
     size_t row, h, i;
-    double inverse;
+    attn__number inverse;
     for (row = 0; row < block->at.count && t->data; row++) {
         attn__query_of(block, row, &h, &i);
         inverse = attn__bits(x) ? 0 : attn__get_real(block->plan, attn__row_real(block, ATTN__INVERSE, row), 0);
@@ -3131,7 +3224,7 @@ static void attn__fill(const attn__block *block, const attn_tensor *t, size_t fr
 /* Scores of keys from .. to - 1, which no row of the block sees: -infinity at the last stage; before it, those of keys
    that exist are computed. Their weights are `weight`: 0 at the end; where weights hold scores so far, -infinity, of a
    tile that is hidden, or before keys that are listed are met, which then overwrite theirs. */
-static void attn__keep_hidden(attn__block *block, size_t from, size_t to, double weight)
+static void attn__keep_hidden(attn__block *block, size_t from, size_t to, attn__number weight)
 {
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
@@ -3144,7 +3237,7 @@ static void attn__keep_hidden(attn__block *block, size_t from, size_t to, double
     }
     attn__fill(block, &opts->scores, from, first, attn__minus_infinity());
     attn__fill(block, &opts->scores, end, to, attn__minus_infinity());
-    if (attn__bits(weight) == 0 || plan->schedule.weights_in_place)
+    if (attn__bits(weight) == 0 || attn__keeps_weights(plan))
         attn__fill(block, &opts->weights, from, to, weight);
 }
 
@@ -3162,21 +3255,22 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
     attn__keep_hidden(block, seen.to, keys, 0.0);
     if (seen.from < seen.to) /* the first of a term or chain may not exist */
         attn__fill(block, &opts->scores, seen.from, block->exists.from, attn__minus_infinity());
-    for (row = 0; plan->schedule.weights_in_place && row < block->at.count; row++) {
+    for (row = 0; attn__keeps_weights(plan) && row < block->at.count; row++) {
         attn__range own = attn__seen_keys(&rows[row], seen.from, seen.to - seen.from);
         attn__query_of(block, row, &h, &i);
-        plan->call.kern->block.weights(&block->tile, attn__tensor_at(&opts->weights, block->at.b, h, i, seen.from),
-                                       seen.to - seen.from, own.from, own.to,
-                                       attn__real_at(plan, block->state.max, row),
-                                       attn__row_real(block, ATTN__INVERSE, row), plan->call.softmax_scale);
+        ATTN__TABLE(plan->call.kern)
+            ->block.weights(&block->tile, attn__tensor_at(&opts->weights, block->at.b, h, i, seen.from),
+                            seen.to - seen.from, own.from, own.to, attn__real_at(plan, block->state.max, row),
+                            attn__row_real(block, ATTN__INVERSE, row), plan->call.softmax_scale);
     }
-    if (opts->weights.data && !plan->schedule.weights_in_place)
+    if (opts->weights.data && !attn__keeps_weights(plan))
         attn__recompute_to_weights(block);
 }
 
 static void attn__scale_rows(const attn__block *block, void *x, attn__layout layout, size_t n) /* by 1 / sum */
 {
-    block->plan->call.kern->block.scale(x, layout, n, block->at.count, attn__row_real(block, ATTN__INVERSE, 0));
+    ATTN__TABLE(block->plan->call.kern)
+        ->block.scale(x, layout, n, block->at.count, attn__row_real(block, ATTN__INVERSE, 0));
 }
 
 /* Weights that cannot hold scores, or with dropout, tile by tile: scores are computed once more, now that max and sum
@@ -3346,7 +3440,8 @@ static size_t attn__find_entry(const attn__listed *listed, size_t j)
 
 /* The next keys of a range that are listed and follow each other. *next: those before, at first none, where the range
    begins; *entry: that of the list to look at next, at first SIZE_MAX. Returns 0 after the last. */
-ATTN__INLINE int attn__next_listed(const attn__listed *listed, attn__range keys, size_t *entry, attn__range *next)
+ATTN__INLINE_IF_LARGE int attn__next_listed(const attn__listed *listed, attn__range keys, size_t *entry,
+                                            attn__range *next)
 {
     size_t first;
     next->from = next->to;
@@ -3473,7 +3568,7 @@ static void attn__set_tile(attn__block *block, size_t from, size_t to)
         end = attn__min(attn__max((chain + 1) * ATTN__FIRST_CHAIN, from), to);
         tile->chain_ends[chain] = attn__keys_in(block, from, end);
     }
-    tile->numbers = block->few && block->at.listed.keys > 0 ? shared->numbers : NULL;
+    tile->numbers = attn__is_few(block) && block->at.listed.keys > 0 ? shared->numbers : NULL;
     for (i = 0; tile->numbers && i < shared->runs; i++)
         for (r = 0; r < shared->run[i].keys; r++)
             shared->numbers[shared->run[i].at + r] = (uint16_t)(base + shared->run[i].key + r);
@@ -3525,7 +3620,7 @@ static attn__range attn__listed_range(const attn__block *block, size_t from, siz
 /* Where row j of a copy of k or v begins, which is rows of terms of k, a panel of terms of v. */
 static char *attn__copied_row(const attn__block *block, const char *copy, const attn_tensor *t, size_t j)
 {
-    const attn__kernels *kern = block->plan->call.kern;
+    const attn__kernels *kern = ATTN__TABLE(block->plan->call.kern);
     if (t == &block->plan->call.k)
         return attn__real_at(block->plan, copy, j * attn__terms(kern, t->dim));
     return attn__real_at(block->plan, copy, j / kern->term * t->dim) + j % kern->term * attn__size(kern->element);
@@ -3536,7 +3631,7 @@ static char *attn__copied_row(const attn__block *block, const char *copy, const 
 static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t)
 {
     const attn__shared *shared = block->shared;
-    const attn__kernels *kern = block->plan->call.kern;
+    const attn__kernels *kern = ATTN__TABLE(block->plan->call.kern);
     const attn__run *run;
     size_t keys = block->plan->schedule.tile_keys, begin = block->span.from - block->span.from % keys, ld = t->dim;
     attn__load_kernel *load = kern->load_panel;
@@ -3577,7 +3672,7 @@ ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, 
 static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, int copy)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
+    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
     const attn__shared *shared = block->shared;
     const int keys = t == &plan->call.k;
     attn__tile_cache *cache = keys ? &block->shared->k : &block->shared->v;
@@ -3585,7 +3680,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     copy = copy || !(keys ? plan->schedule.k_direct : plan->schedule.v_direct);
     ATTN__MEMSET(rows, 0, sizeof *rows);
     rows->row_bytes = attn__row_bytes(t->dtype, t->dim);
-    if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
+    if (ATTN__LARGE && plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
         attn__next_rows(block, rows, t);
     if (!copy && shared->runs == 1) {
         rows->step = t->len > 1 ? t->len_stride / (ptrdiff_t)kern->term : 0;
@@ -3643,7 +3738,7 @@ static void attn__find_operand(const attn__block *block, attn__operand *operand,
     operand->queries = block->at.count / block->at.heads;
     operand->dtype = t->dtype;
     operand->dims = t->dim;
-    if (!schedule->fetches_few || schedule->skips)
+    if (!ATTN__LARGE || !schedule->fetches_few || schedule->skips)
         return;
     operand->next_apart = block->at.heads > 1 ? other->head_stride * (ptrdiff_t)attn__size(other->dtype) : 0;
     operand->next_bytes = attn__row_bytes(other->dtype, other->dim);
@@ -3667,7 +3762,7 @@ static void attn__plan_keys(attn__plan *plan, int every)
 {
     attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
-    const attn__kernels *kern = call->kern;
+    const attn__kernels *kern = ATTN__TABLE(call->kern);
     const attn_opts *opts = &call->opts;
     int lists = attn__has_lists(opts);
     s->skips = lists && !every;
@@ -3678,7 +3773,8 @@ static void attn__plan_keys(attn__plan *plan, int every)
     s->uniform_rows = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens;
     s->tile_keys = attn__min(ATTN__TILE_KEYS, attn__max(attn__whole(call->k.len, kern->rows), kern->rows));
     s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
-    s->mask_tiles = s->masked ? attn__min(attn__ceil_div(call->k.len, s->tile_keys), ATTN__MASK_CACHE / 2) : 0;
+    s->mask_tiles =
+        ATTN__LARGE && s->masked ? attn__min(attn__ceil_div(call->k.len, s->tile_keys), ATTN__MASK_CACHE / 2) : 0;
     s->item_groups = lists ? attn__max(call->k.heads, opts->blocks.heads) : call->k.heads;
     s->group_heads = call->q.batch == 0 || call->q.heads == 0 ? 1 : call->q.heads / s->item_groups;
     s->list_queries = lists ? attn__min(opts->blocks.q_len, call->q.len) : call->q.len;
@@ -3757,14 +3853,14 @@ static int attn__sees_missing(const attn__plan *plan)
 
 static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
 {
-    return (char *)(uintptr_t)reals + i * plan->call.kern->size;
+    return (char *)(uintptr_t)reals + i * ATTN__TABLE(plan->call.kern)->size;
 }
 
 /* Written out, not by attn__set_element: it sets the factors and bounds of every row of a tile. */
-static void attn__set_real(const attn__plan *plan, void *reals, size_t i, double x)
+static void attn__set_real(const attn__plan *plan, void *reals, size_t i, attn__number x)
 {
     float single;
-    if (plan->call.kern->real == ATTN_F64) {
+    if (attn__is_f64(ATTN__TABLE(plan->call.kern))) {
         ATTN__MEMCPY((double *)reals + i, &x, 8);
     } else {
         single = (float)x;
@@ -3772,14 +3868,14 @@ static void attn__set_real(const attn__plan *plan, void *reals, size_t i, double
     }
 }
 
-static double attn__to_real(const attn__plan *plan, double x) /* rounded to the compute type */
+static attn__number attn__to_real(const attn__plan *plan, attn__number x) /* rounded to the compute type */
 {
-    return plan->call.kern->real == ATTN_F64 ? x : (double)(float)x;
+    return attn__is_f64(ATTN__TABLE(plan->call.kern)) ? x : (attn__number)(float)x;
 }
 
-static double attn__get_real(const attn__plan *plan, const void *reals, size_t i)
+static attn__number attn__get_real(const attn__plan *plan, const void *reals, size_t i)
 {
-    return attn__get_element(attn__real_at(plan, reals, i), plan->call.kern->real);
+    return attn__get_element(attn__real_at(plan, reals, i), ATTN__TABLE(plan->call.kern)->real);
 }
 
 static char *attn__row_real(const attn__block *block, enum attn__row_reals which, size_t row)
@@ -3789,15 +3885,15 @@ static char *attn__row_real(const attn__block *block, enum attn__row_reals which
 
 static size_t attn__query_terms(const attn__plan *plan) /* of its product with a key */
 {
-    return attn__terms(plan->call.kern, plan->call.q.dim);
+    return attn__terms(ATTN__TABLE(plan->call.kern), plan->call.q.dim);
 }
 
 /* The layout of numbers of a block, `elements` for each row (counted in whole vectors where they are to lie on lanes),
    as the schedule has chosen. */
 static attn__layout attn__layout_of(const attn__block *block, size_t elements)
 {
-    attn__layout queries_on_lanes = {block->tile.lanes, 1}, keys_on_lanes = {1, elements};
-    return block->few ? keys_on_lanes : queries_on_lanes;
+    const attn__layout queries_on_lanes = {block->tile.lanes, 1}, keys_on_lanes = {1, elements};
+    return attn__is_few(block) ? keys_on_lanes : queries_on_lanes;
 }
 
 /* The query head and query of a row of the block; returns how many rows from there on belong to that head. */
@@ -3837,7 +3933,7 @@ static void attn__gather_by(attn__load_kernel *load, size_t words, const attn__b
     size_t row, rows, ld = attn__max(layout.query, layout.element);
     attn_mat m;
     if (layout.query == 1 && block->at.count < block->tile.lanes)
-        ATTN__MEMSET(x, 0, words * block->tile.lanes * block->plan->call.kern->size);
+        ATTN__MEMSET(x, 0, words * block->tile.lanes * ATTN__TABLE(block->plan->call.kern)->size);
     for (row = 0; row < block->at.count; row += rows) {
         rows = attn__view_rows(&m, block, layout, t, row, first, n);
         load(attn__real_at(block->plan, x, row * layout.query), ld, m.data, m.dtype, m.row_stride, m.col_stride, m.rows,
@@ -3848,19 +3944,20 @@ static void attn__gather_by(attn__load_kernel *load, size_t words, const attn__b
 static void attn__gather(const attn__block *block, void *x, attn__layout layout, const attn_tensor *t, size_t first,
                          size_t n)
 {
-    attn__gather_by(block->plan->call.kern->load, n, block, x, layout, t, first, n);
+    attn__gather_by(ATTN__TABLE(block->plan->call.kern)->load, n, block, x, layout, t, first, n);
 }
 
 /* The block's rows of t, elements first .. first + n - 1, = alpha x. */
 static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t first, const void *x,
-                          attn__layout layout, size_t n, double alpha)
+                          attn__layout layout, size_t n, attn__number alpha)
 {
     size_t row, rows, ld = attn__max(layout.query, layout.element);
     attn_mat m;
     for (row = 0; row < block->at.count && n > 0; row += rows) {
         rows = attn__view_rows(&m, block, layout, t, row, first, n);
-        block->plan->call.kern->store(m.data, m.dtype, m.row_stride, m.col_stride,
-                                      attn__real_at(block->plan, x, row * layout.query), ld, m.rows, m.cols, alpha);
+        ATTN__TABLE(block->plan->call.kern)
+            ->store(m.data, m.dtype, m.row_stride, m.col_stride, attn__real_at(block->plan, x, row * layout.query), ld,
+                    m.rows, m.cols, alpha);
     }
 }
 
@@ -3908,8 +4005,9 @@ static void attn__drop(const attn__block *block, void *x)
     if (!attn__drops(&call->opts))
         return;
     for (n = 0, run = block->tile; attn__next_run(block, &run, &i); n += run.keys)
-        call->kern->block.drop(&run, attn__real_at(block->plan, x, n * run.layout.element), block->drop_rows,
-                               threshold < 4294967295.0 ? (uint32_t)threshold : 0xffffffffu, 1 / (1 - p));
+        ATTN__TABLE(call->kern)
+            ->block.drop(&run, attn__real_at(block->plan, x, n * run.layout.element), block->drop_rows,
+                         threshold < 4294967295.0 ? (uint32_t)threshold : 0xffffffffu, (attn__number)(1 / (1 - p)));
 }
 
 /* ==== merge ========================================================================================================
@@ -3966,7 +4064,7 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
         return status;
     job.rows = out.batch * out.heads * out.len; /* lse has that many elements of its own */
     job.kern = attn__ctx_kernels(ctx, attn__real(out.dtype));
-    job.wide = attn__ctx_kernels(ctx, ATTN_F64);
+    job.wide = attn__wide_kernels(ctx ? ctx->isa : ATTN_ISA_BEST);
     workers = attn__ctx_workers(ctx, SIZE_MAX);
     job.step_rows = attn__min(attn__ceil_div(job.rows, workers * ATTN__MERGE_STEPS), ATTN__MERGE_ROWS);
     attn__spread(ctx, ATTN__WORKERS, attn__ceil_div(job.rows, job.step_rows * ATTN__MERGE_STEPS), attn__merge_worker,
@@ -4154,7 +4252,7 @@ static attn_status attn__checked_product(const attn_mat *out, const attn_mat *a,
 static int attn__are_few(const attn_mat *a, const attn_mat *b, size_t rows, const attn_ctx *ctx)
 {
     const attn__kernels *kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
-    return (ctx && ctx->batch_invariant) ||
+    return !ATTN__LARGE || (ctx && ctx->batch_invariant) ||
            rows <= (a->cols < ATTN__GEMM_SHORT ? ATTN__GEMM_FEW_SHORT : kern->tuned->few_products);
 }
 
@@ -4172,6 +4270,7 @@ static void attn__product(const attn_mat *out, const attn_mat *a, const attn_mat
     attn__gemm g;
     void *scratch = ctx ? ctx->scratch : NULL, *own = NULL;
     size_t bytes, blocks;
+    few = !ATTN__LARGE || few;
     if (out->rows == 0 || out->cols == 0)
         return;
     if (adds && !few && out->row_stride == 1 && out->col_stride != 1) {
@@ -4198,7 +4297,7 @@ static attn_mat attn__ones(attn_dtype real, size_t rows, size_t cols)
 {
     static const double attn__one64 = 1;
     static const float attn__one32 = 1;
-    const void *one = real == ATTN_F64 ? (const void *)&attn__one64 : &attn__one32;
+    const void *one = attn__real(real) == ATTN_F64 ? (const void *)&attn__one64 : &attn__one32;
     const attn_mat m = {(void *)(uintptr_t)one, real, rows, cols, 0, 0};
     return m;
 }
@@ -4223,16 +4322,16 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
     g->kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
     g->bias_kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
     ATTN_ASSERT(g->kern && g->bias_kern);
-    g->transposed = !few && b->row_stride == 1 && out->rows <= g->kern->tuned->transposed &&
+    g->transposed = ATTN__LARGE && !few && b->row_stride == 1 && out->rows <= g->kern->tuned->transposed &&
                     out->rows <= out->cols / ATTN__GEMM_TRANSPOSED_COLS;
-    g->out = g->transposed ? attn_mat_t(*out) : *out;
-    g->a = g->transposed ? attn_mat_t(*b) : *a;
-    g->b = g->transposed ? attn_mat_t(*a) : *b;
+    g->out = ATTN__LARGE && g->transposed ? attn_mat_t(*out) : *out;
+    g->a = ATTN__LARGE && g->transposed ? attn_mat_t(*b) : *a;
+    g->b = ATTN__LARGE && g->transposed ? attn_mat_t(*a) : *b;
     g->bias.data = NULL;
     if (bias) { /* [a 1] [b; bias] */
         const attn_mat ones = attn__ones(g->kern->real, out->rows, 1), row = attn_mat_of(bias, ATTN_F32, 1, out->cols);
-        g->ones = g->transposed ? attn_mat_t(row) : ones;
-        g->bias = g->transposed ? attn_mat_t(ones) : row;
+        g->ones = ATTN__LARGE && g->transposed ? attn_mat_t(row) : ones;
+        g->bias = ATTN__LARGE && g->transposed ? attn_mat_t(ones) : row;
     }
     g->terms = attn__terms(g->kern, a->cols);
     g->few = few;
@@ -4240,7 +4339,7 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
                   a->col_stride != 1 || a->row_stride < 0 || g->terms % g->kern->lanes > 0;
     g->copies_b = b->row_stride != 1 || !attn__reads(g->kern, b->dtype);
     of_row = g->a.cols * attn__size(g->b.dtype);
-    g->far_rows = few && attn__isas() & ATTN__FAR_STREAMS && !g->copies_b && !bias && of_row % 64 == 0 &&
+    g->far_rows = ATTN__LARGE && few && attn__isas() & ATTN__FAR_STREAMS && !g->copies_b && !bias && of_row % 64 == 0 &&
                   g->out.rows <= ATTN__GEMM_FAR_ROWS && attn__mul_size(&bytes, of_row, g->out.cols) &&
                   bytes >= (g->out.rows == 1 ? ATTN__GEMM_FAR_BYTES : ATTN__GEMM_FAR_ROWS_BYTES);
     g->alpha = alpha;
@@ -4272,14 +4371,14 @@ static size_t attn__gemm_few_blocks(attn__gemm *g, int little)
 static size_t attn__gemm_blocks(attn__gemm *g, size_t bytes)
 {
     size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols, most, row_tiles, wider, col_tiles;
-    if (g->few) {
+    if (!ATTN__LARGE || g->few) {
         if (attn__gemm_few_blocks(g, 0) > bytes)
             attn__gemm_few_blocks(g, 1);
         return attn__ceil_div(g->out.rows, g->mc) * attn__ceil_div(g->out.cols, g->nc);
     }
     most = attn__max(ATTN__GEMM_MC, ATTN__GEMM_MC_OF_LANE * g->kern->lanes);
     row_tiles = attn__min(attn__ceil_div(g->out.rows, tile_rows),
-                          (g->transposed ? ATTN__GEMM_TRANSPOSED_MC : most) / tile_rows);
+                          (ATTN__LARGE && g->transposed ? ATTN__GEMM_TRANSPOSED_MC : most) / tile_rows);
     wider = attn__min(most / (row_tiles * tile_rows), most / ATTN__GEMM_WIDER);
     col_tiles = attn__min(attn__ceil_div(g->out.cols, tile_cols), ATTN__GEMM_TILES / most * wider);
     g->kc = attn__min(attn__max(g->terms, 1), attn__max(ATTN__GEMM_TILES / col_tiles / 2 * 2, 2));
@@ -4314,7 +4413,10 @@ static void attn__gemm_worker(attn__share *share)
             block.rows = attn__min(g->mc, g->out.rows - block.r0);
             block.c0 = (first - row * per_row) * g->nc;
             block.cols = attn__min(n * g->nc, g->out.cols - block.c0);
-            (g->few ? attn__gemm_few : attn__gemm_many)(g, block);
+            if (!ATTN__LARGE || g->few)
+                attn__gemm_few(g, block);
+            else
+                attn__gemm_many(g, block);
         }
 }
 
@@ -4323,7 +4425,7 @@ static void attn__gemm_worker(attn__share *share)
 static void attn__gemm_few(const attn__gemm *g, attn__gemm_block few)
 {
     const size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size, c0 = few.c0, cols = few.cols;
-    size_t apart = g->far_rows ? cols / ATTN__GEMM_FAR_STREAMS : 0, in_streams, done;
+    size_t apart = ATTN__LARGE && g->far_rows ? cols / ATTN__GEMM_FAR_STREAMS : 0, in_streams, done;
     if (!g->copies_a) {
         few.a = (char *)attn__mat_at(&g->a, few.r0, 0);
         few.lda = (size_t)g->a.row_stride / g->kern->term;
@@ -4438,16 +4540,16 @@ static void attn__add_to(const attn__kernels *kern, const attn_mat *out, const c
     double sum[ATTN__BUFFER], term[ATTN__BUFFER]; /* of either real type */
     size_t r;
     if (out->col_stride == 1 && out->dtype == kern->real) {
-        kern->add(out->data, out->row_stride, x, ld, out->rows, out->cols, alpha);
+        kern->add(out->data, out->row_stride, x, ld, out->rows, out->cols, (attn__number)alpha);
         return;
     }
     ATTN_ASSERT(out->cols <= ATTN__BUFFER);
-    add = attn__kernels_for(kern->isa, out->dtype == ATTN_F64 ? ATTN_F64 : kern->real);
+    add = attn__kernels_for(kern->isa, attn__real(out->dtype == ATTN_F64 ? ATTN_F64 : kern->real));
     for (r = 0; r < out->rows; r++, x += ld * kern->size) {
         void *to = attn__mat_at(out, r, 0);
         add->load(sum, ATTN__BUFFER, to, out->dtype, 0, out->col_stride, 1, out->cols);
         add->load(term, ATTN__BUFFER, x, kern->real, 0, 1, 1, out->cols);
-        add->add(sum, ATTN__BUFFER, term, ATTN__BUFFER, 1, out->cols, alpha);
+        add->add(sum, ATTN__BUFFER, term, ATTN__BUFFER, 1, out->cols, (attn__number)alpha);
         add->store(to, out->dtype, 0, out->col_stride, sum, ATTN__BUFFER, 1, out->cols, 1.0);
     }
 }
@@ -4462,7 +4564,8 @@ static void attn__gemm_store(const attn__gemm *g, const attn_mat *to, const char
         return;
     }
 #endif
-    g->kern->store(to->data, to->dtype, to->row_stride, to->col_stride, sums, ld, to->rows, to->cols, g->alpha);
+    g->kern->store(to->data, to->dtype, to->row_stride, to->col_stride, sums, ld, to->rows, to->cols,
+                   (attn__number)g->alpha);
 }
 
 /* Computes a block of many rows. */
@@ -4561,7 +4664,7 @@ static attn_status attn__checked_product(const attn_mat *out, const attn_mat *a,
         g.workers = g.worker_bytes = 0;
         if (c.status == ATTN_OK && out->rows > 0 && out->cols > 0)
             attn__gemm_plan(&g, out, a, b, NULL, alpha, few, ctx);
-        if (attn__tell(&t, &c, g.kern, g.worker_bytes * g.workers)) {
+        if (attn__tell(&t, &c, g.kern, g.worker_bytes * g.workers) && ATTN__LARGE) {
             attn__say(&t, few ? "few rows: terms of dot products lie on lanes\n" : "many rows: in blocks\n");
             attn__say_number(&t, "", g.workers, g.workers == 1 ? " task\n" : " tasks\n");
         }
@@ -4593,7 +4696,8 @@ ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat 
    out is not a packed row of reals, these are converted in a buffer. Attention, whose rows never are there as a whole,
    has the kernel `softmax` instead, of which this room knows nothing. */
 
-#define ATTN__ROW_BUFFER 1024 /* the buffer, of either real type, takes half of ATTN__STACK at most */
+#define ATTN__ROW_BUFFER                                                                                               \
+    (ATTN__LARGE ? 1024 : 64) /* the buffer, of either real type, takes half of ATTN__STACK at most */
 
 typedef struct attn__softmax_job {
     attn_mat out, in;
@@ -4641,11 +4745,12 @@ static attn_status attn__checked_softmax(const attn_mat *out, const attn_mat *in
 
 static void attn__softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx)
 {
-    attn__softmax_job job = {*out, *in, attn__ctx_kernels(ctx, power ? ATTN_F64 : attn__real(in->dtype)), 0, power};
+    attn__softmax_job job = {*out, *in, NULL, 0, power};
     int given = ctx && ctx->scratch && ctx->scratch_size >= attn__softmax_bytes(out, in, ctx);
     if (out->rows == 0 || out->cols == 0)
         return;
-    ATTN_ASSERT(job.kern);
+    job.kern =
+        power ? attn__wide_kernels(ctx ? ctx->isa : ATTN_ISA_BEST) : attn__ctx_kernels(ctx, attn__real(in->dtype));
     job.rows = attn__max(1, ATTN__SOFTMAX_ELEMENTS / out->cols);
     attn__spread(ctx, ATTN__WORKERS, attn__ceil_div(out->rows, job.rows), attn__softmax_worker, &job,
                  given ? ctx->scratch : NULL, ATTN__ROW_BUFFER * sizeof(double));
@@ -4709,7 +4814,8 @@ static void attn__softmax_row(const attn__softmax_job *job, size_t r, void *buff
         e = direct ? attn__mat_at(out, r, i) : buffer;
         if (!direct && in->cols > ATTN__ROW_BUFFER) /* the buffer has held others since */
             kern->softmax_exp(e, attn__buffered(kern, in, r, i, n, buffer), n, max);
-        kern->store(attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, e, n, 1, n, sum > 0 ? 1 / sum : 0);
+        kern->store(attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, e, n, 1, n,
+                    (attn__number)(sum > 0 ? 1 / sum : 0));
     }
 }
 
@@ -4792,7 +4898,7 @@ ATTN_API attn_status attn_entmax15(attn_mat out, attn_mat in)
    passes on nothing. In bits: -ffast-math would take NaN for 0. */
 static void attn__softmax_backward(const attn_mat *din, const attn_mat *dout, const attn_mat *out, size_t r)
 {
-    const attn__kernels *wide = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
+    const attn__kernels *wide = attn__wide_kernels(ATTN_ISA_BEST);
     double y[ATTN__ROW_BUFFER / 4], dy[ATTN__ROW_BUFFER / 4], sum = 0;
     uint64_t some = 0;
     size_t pass, i, j, n;
@@ -5378,7 +5484,7 @@ static float attn__store_row_i8(const attn__kernels *kern, signed char *out, ptr
         n = attn__min(ATTN__ROW_BUFFER, row->cols - i);
         x = attn__buffered(kern, row, 0, i, n, buffer);
         for (d = 0; d < n; d++) {
-            real = kern->real == ATTN_F64 ? ((const double *)x)[d] : (double)((const float *)x)[d];
+            real = attn__is_f64(kern) ? ((const double *)x)[d] : (double)((const float *)x)[d];
             out[(ptrdiff_t)(i + d) * step] = (signed char)(attn__bits((nonfinite ? 0 : real) * inverse + round) & 255);
         }
     }
@@ -5778,7 +5884,7 @@ static void attn__rope_angles(attn__rope_job *job, ptrdiff_t position)
 /* Cosines and sines are computed once for all heads, and for all items at once where their positions are the same. */
 static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn_rope_opts *opts)
 {
-    attn__rope_job job = {out, in, opts, attn__kernels_for(ATTN_ISA_BEST, ATTN_F64), 0, 0, {0}, {0}, {0}};
+    attn__rope_job job = {out, in, opts, attn__wide_kernels(ATTN_ISA_BEST), 0, 0, {0}, {0}, {0}};
     attn_mat to, from;
     size_t b, h, i, d, dim = opts->dim;
     ptrdiff_t position, last = 0;
@@ -6296,7 +6402,7 @@ static size_t attn__carve_rest(attn__mha *mha, attn__arena *arena, size_t bytes)
 /* Scratch that a product has use for, of so many rows and b; with less it only takes longer. */
 static size_t attn__product_bytes(const attn__plan *plan, size_t rows, const attn_mat *b)
 {
-    attn_dtype real = plan->call.kern->real;
+    attn_dtype real = ATTN__TABLE(plan->call.kern)->real;
     attn_mat a = attn_mat_of(NULL, real, rows, b->rows), out = attn_mat_of(NULL, real, rows, b->cols);
     attn__gemm g;
     size_t bytes = 0;
@@ -6324,7 +6430,7 @@ static size_t attn__projections_bytes(const attn__mha *mha)
             continue;
         tokens = p->d.heads->batch * p->d.heads->len; /* 0 if absent */
         wt = attn_mat_t(*p->w);
-        heads = attn_mat_of(NULL, plan->call.kern->real, tokens, p->d.heads->heads * p->d.heads->dim);
+        heads = attn_mat_of(NULL, ATTN__TABLE(plan->call.kern)->real, tokens, p->d.heads->heads * p->d.heads->dim);
         bytes = attn__max(bytes, attn__product_bytes(plan, tokens, &wt));
         bytes = attn__max(bytes, attn__product_bytes(plan, p->x->dim, &heads));
     }
@@ -6451,7 +6557,7 @@ ATTN__NOINLINE attn_status attn__job_ready(attn__plan **ready, void **own, const
     if (*ready) {
         job->plan(*ready, &c, given);
         job->carve(*ready, (char *)*ready + self);
-    } else if (attn__is_dry(&c) && attn__tell(&t, &c, plan->call.kern, self + bytes)) {
+    } else if (attn__is_dry(&c) && attn__tell(&t, &c, ATTN__TABLE(plan->call.kern), self + bytes)) {
         job->say(&t, plan);
     }
     return attn__check_end(&c);
@@ -6731,7 +6837,7 @@ static int attn__backward_schedule(attn__backward *w)
 {
     attn__schedule *s = &w->plan->schedule;
     const attn__call *call = &w->plan->call;
-    const attn__kernels *kern = call->kern;
+    const attn__kernels *kern = ATTN__TABLE(call->kern);
     const attn_grads *g = &w->grads;
     size_t B = attn__items(w->plan), Hkv = call->k.heads;
     size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX);
@@ -6827,7 +6933,7 @@ static void attn__backward_execute(attn__backward *w)
     int wanted = 0; /* anything that is summed tile by tile */
     attn__sum *sum;
     attn__carve_sums(w, w->plan->scratch);
-    for (n = 0; n < w->plan->call.kern->cols; n++)
+    for (n = 0; n < ATTN__TABLE(w->plan->call.kern)->cols; n++)
         attn__set_real(w->plan, w->ones, n, 1.0);
     for (sum = w->sums; sum < w->sums + ATTN__SUMS; sum++) {
         sum->cleared = sum->out || !w->grads.accumulate ? attn__count_heads(&sum->at) : 0;
@@ -6872,14 +6978,14 @@ static int attn__carve_sums(attn__backward *w, char *base)
     const attn__call *call = &w->plan->call;
     const attn_grads *g = &w->grads;
     const attn_mat *m = &g->by_distance;
-    attn_dtype real = call->kern->real;
+    attn_dtype real = ATTN__TABLE(call->kern)->real;
     size_t B = call->q.batch, H = call->q.heads, Lq = call->q.len, Lk = call->k.len;
     attn__sum *sums = w->sums;
     int dbias = !attn__tensor_absent(&g->bias);
     attn__arena arena = {base, 0};
     attn__carve(&arena, w->workers, w->worker_bytes);
     w->cells = (size_t *)attn__carve(&arena, w->rows, sizeof *w->cells);
-    w->ones = (char *)attn__carve(&arena, call->kern->cols, call->kern->size);
+    w->ones = (char *)attn__carve(&arena, ATTN__TABLE(call->kern)->cols, ATTN__TABLE(call->kern)->size);
     attn__place_sum(&sums[ATTN__DQ], &arena, real, &g->q);
     attn__place_sum(&sums[ATTN__DK], &arena, real, &g->k);
     attn__place_sum(&sums[ATTN__DV], &arena, real, &g->v);
@@ -6926,7 +7032,7 @@ static void attn__phase_worker(attn__share *share)
     size_t index;
     worker.backward = w;
     worker.call = &w->plan->call;
-    worker.kern = w->plan->call.kern;
+    worker.kern = ATTN__TABLE(w->plan->call.kern);
     attn__carve_backward(&arena, w, &worker);
     attn__begin_tiles(&worker.block, w->plan, &worker.shared);
     worker.k_nonfinite = worker.q_nonfinite = worker.dout_nonfinite = 0;
@@ -6941,7 +7047,7 @@ static void attn__carve_backward(attn__arena *arena, const attn__backward *w, at
     const attn__schedule *s = &w->plan->schedule;
     const attn__call *call = &w->plan->call;
     const attn_opts *o = &call->opts;
-    const attn__kernels *kern = call->kern;
+    const attn__kernels *kern = ATTN__TABLE(call->kern);
     attn__block *block = &worker->block;
     attn__shared *shared = &worker->shared;
     size_t column = w->block_rows * kern->size, D = call->q.dim, Dv = call->v.dim;
@@ -7068,10 +7174,11 @@ static void attn__sum_place(attn__backward_worker *worker, size_t index)
     size_t head = place % bias->heads, item = place / bias->heads, i = row * room, j = tile * w->chunk_keys, b, h;
     const attn_mat to = attn__bias_place(w, item, head, i, attn__min(room, call->q.len - i), j,
                                          attn__min(w->chunk_keys, call->k.len - j));
-    int starts = w->grads.accumulate && to.dtype == call->kern->real; /* from what is there */
-    ATTN__MEMSET(worker->kept, 0, to.rows * room * call->kern->size);
+    int starts = w->grads.accumulate && to.dtype == ATTN__TABLE(call->kern)->real; /* from what is there */
+    ATTN__MEMSET(worker->kept, 0, to.rows * room * ATTN__TABLE(call->kern)->size);
     if (starts)
-        call->kern->load(worker->kept, room, to.data, to.dtype, to.row_stride, to.col_stride, to.rows, to.cols);
+        ATTN__TABLE(call->kern)
+            ->load(worker->kept, room, to.data, to.dtype, to.row_stride, to.col_stride, to.rows, to.cols);
     for (b = item; b < (bias->batch == 1 ? attn__summed_items(w) : item + 1); b++)
         for (h = head; h < (bias->heads == 1 ? call->q.heads : head + 1); h++) {
             size_t block = h % w->group * w->head_blocks + row;
@@ -7108,7 +7215,7 @@ static void attn__sum_sink(attn__backward_worker *worker, size_t head)
             for (row = 0; row < worker->block.at.count; row++) {
                 attn__query_of(&worker->block, row, &h, &i);
                 lse = attn__get_element(attn__query_at(&worker->block, &w->lse, h, i, 0), w->lse.dtype);
-                attn__add(&sum, &lost, -attn__exp(sink - lse) * attn__get_real(w->plan, worker->delta, row));
+                attn__add(&sum, &lost, -attn__exp(sink - lse) * (double)attn__get_real(w->plan, worker->delta, row));
             }
         }
     w->grads.sinks[head] = (float)(w->grads.accumulate ? (double)w->grads.sinks[head] + sum : sum);
@@ -7152,8 +7259,9 @@ static void attn__finish_head(attn__backward_worker *worker, size_t index)
         for (d = 0; d < out->dim; d++) {
             void *element = attn__tensor_at(out, b, h, i, d);
             x = attn__add_up(w, sum, b, h, i, d);
-            attn__set_element(element, out->dtype,
-                              w->grads.accumulate ? attn__get_element(element, out->dtype) + x : x);
+            attn__set_element(
+                element, out->dtype,
+                (attn__number)(w->grads.accumulate ? (double)attn__get_element(element, out->dtype) + x : x));
         }
 }
 
@@ -7222,8 +7330,9 @@ static void attn__meet_chunk(attn__backward_worker *worker)
     if (!worker->loaded) {
         attn__fetch_rows(worker, &worker->shared.k, &call->k);
         attn__fetch_rows(worker, &worker->shared.v, &call->v);
-        worker->k_nonfinite = call->kern->nonfinite(worker->shared.k.rows, (ptrdiff_t)call->k.dim,
-                                                    worker->keys.to - worker->keys.from, call->k.dim);
+        worker->k_nonfinite = ATTN__TABLE(call->kern)
+                                  ->nonfinite(worker->shared.k.rows, (ptrdiff_t)call->k.dim,
+                                              worker->keys.to - worker->keys.from, call->k.dim);
         attn__move_sums(worker, worker->dk, &w->sums[ATTN__DK].at, 0);
         attn__move_sums(worker, worker->dv, &w->sums[ATTN__DV].at, 0);
         worker->loaded = 1;
@@ -7254,10 +7363,11 @@ static void attn__backward_tile(attn__backward_worker *worker)
     if (!worker->dq && !worker->dk)
         return;
     if (o->softcap > 0)
-        kern->block.softcap_backward(tile, worker->dscores, worker->shared.capped, o->softcap, o->scale);
+        kern->block.softcap_backward(tile, worker->dscores, worker->shared.capped, (attn__number)o->softcap,
+                                     (attn__number)o->scale);
     else if (w->modified)
         kern->store(worker->dscores, kern->real, 0, 1, worker->dscores, 0, 1, tile->keys * tile->lanes,
-                    attn__to_real(w->plan, o->scale));
+                    attn__to_real(w->plan, (attn__number)o->scale));
     if (worker->dq)
         attn__add_queries(worker);
     if (worker->dk)
@@ -7277,13 +7387,15 @@ static void attn__tile_gradients(attn__backward_worker *worker)
         attn__find_hidden(block, worker->shared.hidden);
     attn__tile_rows(block, &v, &call->v, 1);
     if (call->v.dim > 0)
-        call->kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, call->v.dim, 0,
-                         NULL, NULL);
+        ATTN__TABLE(call->kern)
+            ->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, call->v.dim, 0, NULL,
+                   NULL);
     else /* there is no data */
-        ATTN__MEMSET(worker->dscores, 0, tile->keys * tile->lanes * call->kern->size);
+        ATTN__MEMSET(worker->dscores, 0, tile->keys * tile->lanes * ATTN__TABLE(call->kern)->size);
     attn__drop(block, worker->dscores);
-    call->kern->block.backward(tile, worker->dscores, worker->lse, worker->delta, call->softmax_scale,
-                               worker->backward->modified ? 1.0 : call->opts.scale);
+    ATTN__TABLE(call->kern)
+        ->block.backward(tile, worker->dscores, worker->lse, worker->delta, call->softmax_scale,
+                         worker->backward->modified ? 1 : (attn__number)call->opts.scale);
     attn__drop(block, tile->scores);
     if (call->opts.score_mod)
         attn__modify_gradients(worker);
@@ -7339,7 +7451,7 @@ ATTN__NOINLINE void attn__add_nonfinite_rows(attn__backward_worker *worker, cons
     const attn__block *block = &worker->block;
     const attn__tile *tile = &block->tile;
     size_t padded = attn__whole(t->dim, kern->lanes), row, d, j, h, i, c, at;
-    double x;
+    attn__number x;
     for (row = 0; row < block->at.count; row++)
         for (d = 0; d < t->dim; d++) {
             attn__query_of(block, row, &h, &i);
@@ -7443,7 +7555,7 @@ static void attn__add_queries(attn__backward_worker *worker)
    not meet the weight 0 of a hidden key; returns if there are such. */
 static int attn__pack_rows(const attn__block *block, char *panels, const attn_tensor *t)
 {
-    const attn__kernels *kern = block->plan->call.kern;
+    const attn__kernels *kern = ATTN__TABLE(block->plan->call.kern);
     size_t n = block->at.count * attn__whole(t->dim, kern->lanes), h, i;
     attn_mat rows;
     attn__query_of(block, 0, &h, &i);
@@ -7461,7 +7573,7 @@ static void attn__find_delta(attn__backward_worker *worker)
     const attn__block *block = &worker->block;
     const attn__kernels *kern = worker->kern;
     size_t lanes = block->tile.lanes, Dv = worker->call->v.dim, row, d, n, h, i;
-    double lse, delta;
+    attn__number lse, delta;
     ATTN__MEMSET(worker->delta, 0, lanes * kern->size);
     ATTN__MEMSET(worker->lse, 0, lanes * kern->size);
     for (d = 0; d < Dv; d += n) { /* so many dims at a time, however many keys there are: dscores has room for them */
@@ -7476,7 +7588,7 @@ static void attn__find_delta(attn__backward_worker *worker)
         lse = attn__get_element(attn__query_at(block, &w->lse, h, i, 0), w->lse.dtype);
         if (attn__bits(lse) == attn__bits(attn__minus_infinity()))
             lse = 0;
-        attn__set_real(plan, worker->lse, row, attn__divide(lse, worker->call->softmax_scale));
+        attn__set_real(plan, worker->lse, row, ATTN__NUMBER(divide)(lse, worker->call->softmax_scale));
         delta = attn__get_real(plan, worker->delta, row);
         if (w->grads.dlse.data)
             delta -= attn__get_element(attn__query_at(block, &w->grads.dlse, h, i, 0), w->grads.dlse.dtype);
@@ -7584,7 +7696,7 @@ static void attn__move_sums(const attn__backward_worker *worker, char *tiles, co
 static void attn__bias_backward(const attn__mha_backward *w, const attn__projection *p)
 {
     attn_tensor dy = attn__join_heads(p->d.x ? p->d.heads : p->x);
-    attn_mat sums = attn_mat_of(w->rows, w->mha.plan.call.kern->real, 1, dy.dim), ones, rows;
+    attn_mat sums = attn_mat_of(w->rows, ATTN__TABLE(w->mha.plan.call.kern)->real, 1, dy.dim), ones, rows;
     size_t b, c;
     if (!p->d.b || dy.dim == 0)
         return;
@@ -7658,7 +7770,7 @@ static int attn__is_zero_row(const attn_mat *m, size_t row) /* of reals, of eith
    they lie. */
 static void attn__weights_backward(const attn__mha_backward *w, const attn__projection *p)
 {
-    const attn__kernels *kern = w->mha.plan.call.kern;
+    const attn__kernels *kern = ATTN__TABLE(w->mha.plan.call.kern);
     const attn_tensor rows = attn__join_heads(p->d.heads), all = attn__join_items(*p->x);
     const attn_mat from = attn_mat_of(rows.data, rows.dtype, rows.batch * rows.len, rows.dim);
     size_t L = rows.len, E = p->x->dim, bytes = from.cols * kern->size, count = 0, t, tokens;
@@ -7783,9 +7895,9 @@ static size_t attn__carve_mha_backward(attn__plan *plan, char *base)
     attn__carve_tensor(&arena, &heads->dout);
     w->rows = base; /* as long as these five at least, of which q, k or v has room for sums of heads */
     for (p = w->mha.p; p < w->mha.p + 4; p++) {
-        attn_tensor tokens = attn__packed(call->kern->real, call->q.batch, p->x->len, 1, p->x->dim);
+        attn_tensor tokens = attn__packed(ATTN__TABLE(call->kern)->real, call->q.batch, p->x->len, 1, p->x->dim);
         attn__arena rows = {NULL, 0};
-        attn__carve(&rows, p->w->cols, call->kern->size);
+        attn__carve(&rows, p->w->cols, ATTN__TABLE(call->kern)->size);
         if (!attn__mat_absent(p->d.w))
             attn__carve_tensor(&rows, &tokens);
         arena.used = attn__max(arena.used, rows.used);
@@ -7862,17 +7974,49 @@ extern void *memset(void *to, int byte, size_t size);
 #define ATTN__ERRNO_KEEP(saved) ((void)(ATTN__ERRNO = (saved)))
 #endif
 
+/* ATTN_NO_F64 and ATTN_SMALL, as constants: what a build does without stands where it belongs, and is not compiled. */
+#ifdef ATTN_NO_F64
+#define ATTN__HAS_F64 0
+#else
+#define ATTN__HAS_F64 1
+#endif
+#ifdef ATTN_SMALL
+#define ATTN__LARGE 0
+#else
+#define ATTN__LARGE 1
+#endif
+#if ATTN__HAS_F64
+typedef double attn__number; /* of a call, as wide as the widest compute type */
+#define ATTN__LOAD_NUMBER attn__load
+#define ATTN__STORE_NUMBER attn__store
+#else
+typedef float attn__number;
+#define ATTN__LOAD_NUMBER attn__load_float
+#define ATTN__STORE_NUMBER attn__store_float
+#endif
+#if ATTN__LARGE || !defined(ATTN_NO_TRAINING)
+#define ATTN__MANY 1 /* kernels of many rows: gradients have no others */
+#else
+#define ATTN__MANY 0
+#endif
+
 #if !defined(ATTN_SQRT) || !defined(ATTN_EXP) || !defined(ATTN_LOG) || !defined(ATTN_TANH) || !defined(ATTN_SIN) ||    \
     !defined(ATTN_COS) || !defined(ATTN_POW)
 #include <math.h>
 #endif
-#ifndef ATTN_SQRT
+#ifdef ATTN_SQRT
+#define ATTN__SQRTF(x) (float)ATTN_SQRT((double)(x))
+#else
+#define ATTN__SQRTF sqrtf
 #define ATTN_SQRT sqrt
 #endif
 #ifndef ATTN_EXP
 #define ATTN_EXP exp
 #endif
-#ifndef ATTN_LOG
+#ifdef ATTN_LOG
+#define ATTN__LOGF(x) (float)ATTN_LOG((double)(x))
+#else
+#define ATTN__LOGF logf
 #define ATTN_LOG log
 #endif
 #ifndef ATTN_TANH
@@ -7917,17 +8061,28 @@ extern void *memset(void *to, int byte, size_t size);
     (defined(__GNUC__) || defined(__clang__))
 #define ATTN__ARM 1
 #endif
-#if (defined(__GNUC__) || defined(__clang__)) && !defined(ATTN__ARM)
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(ATTN__ARM) && !(defined(ATTN__X86) && defined(ATTN_SMALL))
 #define ATTN__VECTOR128 1
 #endif
 #endif
 
+#if defined(ATTN__X86) && !defined(ATTN_NO_AVX512) && !defined(ATTN_SMALL)
+#define ATTN__HAS_AVX512 1
+#endif
+
 /* clang 16 crashes while it compiles this pass; 19 has no intrinsics for it where the target lacks SSE2. */
-#if defined(ATTN__X86) && !defined(ATTN_NO_AVX512) && !defined(_MSC_VER) &&                                            \
+#if defined(ATTN__HAS_AVX512) && !defined(_MSC_VER) &&                                                                 \
     ((defined(__clang__) && __clang_major__ >= 9 && __clang_major__ != 16 && defined(__SSE2__)) ||                     \
      (!defined(__clang__) && __GNUC__ >= 10))
 #define ATTN__AVX512BF16 1
 #endif
+
+#if defined(ATTN__X86) || defined(ATTN__ARM) || defined(ATTN__VECTOR128)
+#define ATTN__HAS_VECTORS 1
+#else
+#define ATTN__HAS_VECTORS 0
+#endif
+#define ATTN__ONE_TABLE (!ATTN__HAS_F64 && !ATTN__HAS_VECTORS)
 
 /* Has the target registers of 16 bytes for the reals of that pass? */
 #if defined(ATTN__X86) || defined(__wasm_simd128__) || defined(__VSX__) || defined(__loongarch_sx) ||                  \
@@ -8006,6 +8161,17 @@ extern void *memset(void *to, int byte, size_t size);
 #define ATTN__TARGET_ATTRIBUTE(features)
 #define ATTN__PIN_POINTER(p) ((void)0)
 #define ATTN__PREFETCH(p, caches) ((void)(p))
+#endif
+
+/* What a small build has once, other builds where it is used; and the other way round. */
+#if ATTN__LARGE
+#define ATTN__UNROLL_IF_LARGE ATTN__UNROLL
+#define ATTN__INLINE_IF_LARGE ATTN__INLINE
+#define ATTN__NOINLINE_IF_LARGE ATTN__NOINLINE
+#else
+#define ATTN__UNROLL_IF_LARGE
+#define ATTN__INLINE_IF_LARGE ATTN__NOINLINE
+#define ATTN__NOINLINE_IF_LARGE static
 #endif
 
 /* gcc, which before 12 makes vectors of loops at -O3 alone, makes them of this function's. */
@@ -8154,7 +8320,7 @@ ATTN__INLINE void *attn__carve(attn__arena *arena, size_t count, size_t size)
 }
 
 /* The same for bytes whose sum is known not to overflow: what they are while measuring, nobody asks. */
-ATTN__INLINE void *attn__put(attn__arena *arena, size_t bytes)
+ATTN__INLINE_IF_LARGE void *attn__put(attn__arena *arena, size_t bytes)
 {
     uintptr_t at = (uintptr_t)arena->base + arena->used;
     arena->used += attn__whole(bytes, ATTN__ALIGN);
@@ -8220,7 +8386,7 @@ static int attn__is_aligned(const void *data, size_t size)
 
 static attn_dtype attn__real(attn_dtype first_input) /* the compute type */
 {
-    return first_input == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+    return ATTN__HAS_F64 && first_input == ATTN_F64 ? ATTN_F64 : ATTN_F32;
 }
 
 /* One kind of view for all that is asked about memory: a matrix (1 x 1 x rows x cols), a tensor, or an array. */
@@ -8251,7 +8417,7 @@ ATTN__NOINLINE int attn__measure(const attn__box *box, attn__extent *extent)
     const size_t most = (size_t)PTRDIFF_MAX;
     size_t reach = 0, below = 0, step, stride, size = attn__size(box->dtype);
     int d, ordered = 1;
-    ATTN__UNROLL
+    ATTN__UNROLL_IF_LARGE
     for (d = 3; d >= 0; d--)
         if (box->n[d] > 1) {
             stride = attn__magnitude(box->s[d]);
@@ -8509,9 +8675,9 @@ static double attn__nan(void)
     return attn__from_bits((uint64_t)0x7ff8 << 48);
 }
 
-static double attn__minus_infinity(void)
+static attn__number attn__minus_infinity(void)
 {
-    return attn__from_bits((uint64_t)0xfff << 52);
+    return (attn__number)attn__from_bits((uint64_t)0xfff << 52);
 }
 
 ATTN__NOINLINE double attn__default(double x, double otherwise) /* x, or `otherwise` if x is 0 */
@@ -8665,7 +8831,7 @@ typedef struct attn__check {
 
 /* The size that a letter is bound to: n, if it is met for the first time. So are bound, besides, the letters that are
    known before any argument. */
-ATTN__INLINE size_t attn__bind(attn__check *c, unsigned letter, size_t n)
+ATTN__INLINE_IF_LARGE size_t attn__bind(attn__check *c, unsigned letter, size_t n)
 {
     if (!(c->bound >> letter & 1)) {
         c->bound |= (uint64_t)1 << letter;
@@ -8713,25 +8879,26 @@ ATTN__NOINLINE int attn__fault(attn__check *c, attn_status status, size_t positi
 
 /* A fault of one that a table cannot tell. Shapes are those of an argument, which may be listed further left than one
    that has been found at fault. */
-ATTN__NOINLINE void attn__blame(attn__check *c, attn_status status, const char *argument, size_t found,
-                                const char *middle, size_t fits, const char *end_of)
+ATTN__NOINLINE int attn__refuse(attn__check *c, attn_status status, const char *argument)
 {
     size_t position = SIZE_MAX - 1;
     attn__view *v;
     for (v = c->view; v < c->end && status == ATTN_ERR_SHAPE && argument; v++) /* or a struct that it is in, or is */
         if (v->is->name && (attn__begins(argument, v->is->name) || attn__begins(v->is->name, argument)))
             position = (size_t)(v - c->view);
-    if (!attn__fault(c, status, position, argument))
+    return attn__fault(c, status, position, argument);
+}
+
+/* And says why, but in a small build, whose texts are those of statuses. */
+ATTN__NOINLINE_IF_LARGE void attn__blame(attn__check *c, attn_status status, const char *argument, size_t found,
+                                         const char *middle, size_t fits, const char *end_of)
+{
+    if (!attn__refuse(c, status, argument) || !ATTN__LARGE)
         return;
     c->found = found;
     c->middle = middle;
     c->fits = fits;
     c->end_of = end_of;
-}
-
-ATTN__NOINLINE void attn__refuse(attn__check *c, attn_status status, const char *argument)
-{
-    attn__blame(c, status, argument, 0, attn_status_string(status), 0, "");
 }
 
 static void attn__require(attn__check *c, int condition, attn_status otherwise, const char *argument)
@@ -8832,7 +8999,7 @@ static int attn__is_empty(const attn__box *box)
 /* May an element of this type go there, where the compute type is F64 (wide) or F32? */
 static int attn__is_dtype(attn_dtype dtype, int role, int wide)
 {
-    const unsigned half = 1u << ATTN_F16 | 1u << ATTN_BF16, all = half | 1u << ATTN_F32 | 1u << ATTN_F64;
+    const unsigned half = 1u << ATTN_F16 | 1u << ATTN_BF16, all = half | 1u << ATTN_F32 | ATTN__HAS_F64 << ATTN_F64;
     unsigned fits = wide ? 1u << ATTN_F64 : half | 1u << ATTN_F32;
     if (role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT | ATTN__STORED | ATTN__ARRAY))
         fits = all | (role & ATTN__STORED ? 1u << ATTN_I8 : 0) |
@@ -8855,7 +9022,7 @@ ATTN__NOINLINE void attn__blame_view(attn__check *c, const attn__view *v, attn_s
     const int role = attn__role_of(c, v), any = role & (ATTN__ANY_FLOAT | ATTN__STORED);
     static const char *const attn__middle[] = {" items, where ", " heads, where ", " positions, where ",
                                                " dims, where ",  " rows, where ",  " columns, where "};
-    if (!attn__fault(c, status, (size_t)(v - c->view), v->is->name))
+    if (!attn__fault(c, status, (size_t)(v - c->view), v->is->name) || !ATTN__LARGE)
         return;
     if (status == ATTN_ERR_NULL) {
         c->middle = !v->given               ? "is required"
@@ -8896,8 +9063,8 @@ static void attn__check_view(attn__check *c, attn__view *v, int role, int wide)
     else if (!attn__is_dtype(box.dtype, role, wide))
         status = ATTN_ERR_DTYPE;
     else {
-        ATTN__EACH (d, 4) /* the first two of a matrix are 1, and have no letters */
-        {
+        ATTN__UNROLL_IF_LARGE
+        for (d = 0; d < 4; d++) { /* the first two of a matrix are 1, and have no letters */
             n = attn__bind(c, v->is->shape[d], box.n[d]);
             if (n != box.n[d] && misfit == 4 && !(role & ATTN__BROADCASTS && box.n[d] == 1))
                 misfit = d;
@@ -9075,7 +9242,7 @@ static void attn__check_some(attn__check *c)
         v++;
     if (v == c->end)
         v = c->view;
-    wide = v < c->end && v->given && !(v->is->role & ATTN__ARRAY) &&
+    wide = ATTN__HAS_F64 && v < c->end && v->given && !(v->is->role & ATTN__ARRAY) &&
            ((const attn_tensor *)v->given)->dtype == ATTN_F64; /* or a matrix, which begins alike */
     for (pass = 0; pass < 2; pass++)
         for (v = c->checked; v < c->end; v++) {
@@ -9125,7 +9292,7 @@ static void attn__check_listed(attn__check *c)
 /* The text of a fault. Its numbers are said where `middle` joins them; else this is all of it, or nothing. */
 static void attn__say_fault(attn__message *t, const attn__check *c)
 {
-    if (*c->middle == ' ' || *c->middle == ',') {
+    if (ATTN__LARGE && (*c->middle == ' ' || *c->middle == ',')) {
         attn__say_number(t, "", c->found, c->middle);
         attn__say_number(t, "", c->fits, c->end_of);
     } else {
@@ -9213,22 +9380,29 @@ static float attn__widen_f16(uint16_t half)
 
 /* One element of any type. attn__load and attn__store are for the kernels: code with wide vectors must not call SSE
    functions, which would stall. All else calls the functions below them, which are compiled once. */
-ATTN__INLINE double attn__load(const void *p, attn_dtype dtype)
+ATTN__INLINE float attn__load_float(const void *p, attn_dtype dtype) /* of any type but F64 */
 {
     uint16_t half;
-    float single;
-    double x;
+    float x;
     switch (dtype) {
-    case ATTN_F32: ATTN__MEMCPY(&single, p, 4); return (double)single;
-    case ATTN_F64: ATTN__MEMCPY(&x, p, 8); return x;
+    case ATTN_F32: ATTN__MEMCPY(&x, p, 4); return x;
     case ATTN_F16:
     case ATTN_BF16:
         ATTN__MEMCPY(&half, p, 2);
-        return (double)(dtype == ATTN_F16 ? attn__widen_f16(half) : attn__float_of((uint32_t)half << 16));
-    case ATTN_BOOL: return (double)((*(const unsigned char *)p + 255) >> 8); /* 0 or 1, without a branch */
-    case ATTN_I8: return (double)*(const signed char *)p;
-    default: return attn__nan();
+        return dtype == ATTN_F16 ? attn__widen_f16(half) : attn__float_of((uint32_t)half << 16);
+    case ATTN_BOOL: return (float)((*(const unsigned char *)p + 255) >> 8); /* 0 or 1, without a branch */
+    case ATTN_I8: return (float)*(const signed char *)p;
+    default: return attn__float_of((uint32_t)0x7fc0 << 16);
     }
+}
+
+ATTN__INLINE double attn__load(const void *p, attn_dtype dtype)
+{
+    double x;
+    if (dtype != ATTN_F64)
+        return (double)attn__load_float(p, dtype);
+    ATTN__MEMCPY(&x, p, 8);
+    return x;
 }
 
 ATTN__INLINE void attn__store(void *p, attn_dtype dtype, double x)
@@ -9251,14 +9425,22 @@ ATTN__INLINE void attn__store(void *p, attn_dtype dtype, double x)
     }
 }
 
-ATTN__NOINLINE double attn__get_element(const void *p, attn_dtype dtype)
+ATTN__INLINE void attn__store_float(void *p, attn_dtype dtype, float x)
 {
-    return attn__load(p, dtype);
+    if (dtype == ATTN_F32)
+        ATTN__MEMCPY(p, &x, 4);
+    else
+        attn__store(p, dtype, (double)x);
 }
 
-ATTN__NOINLINE void attn__set_element(void *p, attn_dtype dtype, double x)
+ATTN__NOINLINE attn__number attn__get_element(const void *p, attn_dtype dtype)
 {
-    attn__store(p, dtype, x);
+    return ATTN__LOAD_NUMBER(p, dtype);
+}
+
+ATTN__NOINLINE void attn__set_element(void *p, attn_dtype dtype, attn__number x)
+{
+    ATTN__STORE_NUMBER(p, dtype, x);
 }
 
 ATTN__NOINLINE double attn__mat_get(const attn_mat *m, size_t r, size_t c)
@@ -9316,10 +9498,12 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
 
 #define ATTN__LOG2E 1.4426950408889634          /* log2(e) rounded to double, */
 #define ATTN__LOG2E_REST 2.0355273740931033e-17 /* and what is missing from it */
+#define ATTN__LOG2E_F32 1.442695f               /* the same in float */
+#define ATTN__LOG2E_REST_F32 1.925963e-8f
 
-static double attn__lowest(attn_dtype real) /* the lowest finite number */
+static attn__number attn__lowest(attn_dtype real) /* the lowest finite number */
 {
-    return real == ATTN_F64 ? -DBL_MAX : -(double)FLT_MAX;
+    return ATTN__HAS_F64 && real == ATTN_F64 ? (attn__number)-DBL_MAX : -(attn__number)FLT_MAX;
 }
 
 /* MinGW's exp and pow compute in x87 registers, to as many bits as the thread's control word says: 64 in the main
@@ -9380,6 +9564,29 @@ ATTN__NOINLINE double attn__subtract(double x, double y)
     return x - y;
 }
 
+/* The same of numbers of a call: without F64 in float. e^x for x <= 0. */
+#if ATTN__HAS_F64
+#define ATTN__NUMBER(f) attn__##f
+#else
+#define ATTN__NUMBER(f) attn__##f##_float
+ATTN__NOINLINE float attn__divide_float(float x, float y)
+{
+    return x / y;
+}
+
+ATTN__NOINLINE float attn__exp_float(float x);
+
+static float attn__log_float(float x)
+{
+    return ATTN__LOGF(x);
+}
+
+static float attn__sqrt_float(float x)
+{
+    return ATTN__SQRTF(x);
+}
+#endif
+
 /* *sum += term, compensated: what a rounding adds too much, *lost, is taken off the next term. After the last one *sum
    is the result: *lost is less than an ulp of it.                                             Kahan 1965, CACM 8(1) */
 static void attn__add(double *sum, double *lost, double term)
@@ -9389,9 +9596,9 @@ static void attn__add(double *sum, double *lost, double term)
     *sum = total;
 }
 
-static double attn__scale(double scale, size_t D) /* the one place that knows what scale 0 means */
+static attn__number attn__scale(double scale, size_t D) /* the one place that knows what scale 0 means */
 {
-    return D == 0 ? scale : attn__default(scale, 1.0 / attn__sqrt((double)D));
+    return attn__bits(scale) << 1 != 0 || D == 0 ? (attn__number)scale : 1 / ATTN__NUMBER(sqrt)((attn__number)D);
 }
 
 /* ==== the kernel table =============================================================================================
@@ -9479,7 +9686,7 @@ ATTN__INLINE const char *attn__key_of(const attn__few_job *job, size_t i)
 
 /* Query blocks of a unit share the read of a tile; so few that queries and results stay in the second-level cache.
    (2: 0.96 to 1; 8: causal, D 128, 1.05, else 1, for twice the memory.) */
-#define ATTN__UNIT_BLOCKS 4
+#define ATTN__UNIT_BLOCKS (ATTN__LARGE ? 4 : 1)
 
 /* Which kernels take how many rows: where these are as fast as those. Measured on Sapphire Rapids:
    - attention, 4 heads x 256 and 2048 keys x 64 and 128: up to `few` rows, dot and weigh are 1.0 to 1.5 times as fast
@@ -9505,6 +9712,10 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
     {{8, 24, 64}, {0, 0, 0}}   /* avx512bf16 */
 };
 /* clang-format on */
+
+/* A small build: rows of a block, and reals that its queries, or results, have at most if it has more than one. */
+#define ATTN__SMALL_ROWS 4
+#define ATTN__SMALL_REALS 256
 
 /* Splits of a block: enough to occupy workers with few heads; each costs a merge. And the least keys of a split
    (256: 0.99; 1024: 1 to 1.06). */
@@ -9579,13 +9790,13 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
    both.
    (TILE 64: 1; FEW 128: 0.95 to 1.05.) */
 #define ATTN__TILE_KEYS 128
-#define ATTN__FEW_KEYS 256
+#define ATTN__FEW_KEYS (ATTN__LARGE ? 256 : ATTN__HAS_VECTORS ? 128 : 32)
 #define ATTN__HALF_TILE (ATTN__TILE_KEYS / 2) /* masks are made of blocks that mostly have as many keys, or more */
 
 /* Few rows add up the values of so many keys in one chain, and this to what they have. The chains begin at multiples of
    this number, of the keys: whichever keys a row sees beside those that others see, its sums are the same. (Neither
    this nor HALF_TILE was measured one by one.) */
-#define ATTN__FEW_CHAIN 16
+#define ATTN__FEW_CHAIN (ATTN__LARGE ? 16 : 8)
 
 /* -- tiles and kernels -- */
 
@@ -9669,23 +9880,23 @@ typedef struct attn__block_kernels {
     void (*scale_keys)(const attn__tile *tile, const void *scales);
 
     /* s = cap tanh(scale s / cap) for each score */
-    void (*softcap)(const attn__tile *tile, double scale, double cap);
+    void (*softcap)(const attn__tile *tile, attn__number scale, attn__number cap);
 
     /* multiplies the scores by scale, and adds bias and ALiBi; a bias of -infinity hides its key. With `hide` it does
        nothing of that, but puts -infinity where a key is hidden: by bounds, by mask, or by a bias of -infinity */
-    void (*edit)(const attn__tile *tile, double scale, int hide);
+    void (*edit)(const attn__tile *tile, attn__number scale, int hide);
 
     /* one step of the online softmax: takes the tile's scores, times scale, into state->max (which leaves out the
        scale), sum and nan, and leaves in tile->factor by how much state->out must shrink. Returns 1 if a score was NaN
        or infinite, else 0 */
-    int (*softmax)(const attn__tile *tile, const attn__state *state, double scale);
+    int (*softmax)(const attn__tile *tile, const attn__state *state, attn__number scale);
 
     /* dropout: multiplies x, laid out as the tile's scores, by 0 where a weight is dropped, else by keep. `rows`: the
        keys of the rows, the lower halves of all lanes and then the upper ones */
-    void (*drop)(const attn__tile *tile, void *x, const uint32_t *rows, uint32_t threshold, double keep);
+    void (*drop)(const attn__tile *tile, void *x, const uint32_t *rows, uint32_t threshold, attn__number keep);
 
     /* a becomes the result over the keys of both a and b */
-    void (*merge)(const attn__tile *tile, const attn__state *a, const attn__state *b, size_t dims, double scale);
+    void (*merge)(const attn__tile *tile, const attn__state *a, const attn__state *b, size_t dims, attn__number scale);
 
     /* inverse[i] = 1 / sum[i], or 0 where that is 0 */
     void (*finish)(const attn__state *state, void *inverse, size_t lanes);
@@ -9696,15 +9907,17 @@ typedef struct attn__block_kernels {
     /* the n scores of one query, side by side, become weights exp(scale (score - max)) inverse for the keys that it may
        see, first .. end - 1, and 0 inverse for the others */
     void (*weights)(const attn__tile *tile, void *x, size_t n, size_t first, size_t end, const void *max,
-                    const void *inverse, double scale);
+                    const void *inverse, attn__number scale);
 
 #ifndef ATTN_NO_TRAINING
     /* the tile's scores become p = exp(scale (score - lse)), dp becomes factor p (dp - delta), with lse and delta of
        each query; 0 where a score is -infinity */
-    void (*backward)(const attn__tile *tile, void *dp, const void *lse, const void *delta, double scale, double factor);
+    void (*backward)(const attn__tile *tile, void *dp, const void *lse, const void *delta, attn__number scale,
+                     attn__number factor);
 
     /* multiplies ds by factor (1 - |capped| / cap) (1 + |capped| / cap); what is 0 stays */
-    void (*softcap_backward)(const attn__tile *tile, void *ds, const void *capped, double cap, double factor);
+    void (*softcap_backward)(const attn__tile *tile, void *ds, const void *capped, attn__number cap,
+                             attn__number factor);
 
     /* sum[i] += sum over elements of x y, for each of `lanes` queries on lanes */
     void (*add_dot)(void *sum, const void *x, const void *y, size_t elements, size_t lanes);
@@ -9753,11 +9966,11 @@ typedef struct attn__kernels {
 
     /* out[r * rs + c * cs] = alpha x[r][c], rounded to dtype; out may be x */
     void (*store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x, size_t ld, size_t rows,
-                  size_t cols, double alpha);
+                  size_t cols, attn__number alpha);
 
 #ifndef ATTN_NO_TRAINING
     /* out[r * rs + c] += alpha x[r][c], for reals; rows of x may be read up to a whole vector */
-    void (*add)(void *out, ptrdiff_t rs, const void *x, size_t ld, size_t rows, size_t cols, double alpha);
+    void (*add)(void *out, ptrdiff_t rs, const void *x, size_t ld, size_t rows, size_t cols, attn__number alpha);
 #endif
 
     /* c = a b, or factor c + a b with a factor for each column; `cols` a multiple of lanes. c in packed register tiles,
@@ -9824,7 +10037,7 @@ static void attn__run_few(const attn__kernels *kern, void *out, size_t ld, const
                 job.x = (const char *)x + (r * ldx + (values ? job.first : 0)) * size;
                 job.out = (char *)out + (r * ld + (values ? 0 : job.first)) * size;
                 job.head = (ptrdiff_t)head * operand->apart;
-                if (operand->next) {
+                if (ATTN__LARGE && operand->next) {
                     job.fetch =
                         (ptrdiff_t)head * operand->next_apart + (ptrdiff_t)(n * operand->next_bytes / operand->queries);
                     job.fetch_bytes = job.queries * operand->next_bytes / operand->queries;
@@ -9898,7 +10111,7 @@ static unsigned attn__detect(void)
     if ((saved & 0x06) != 0x06 || !(r[1] & 1u << 5))
         return isas;
     isas |= 1u << ATTN_ISA_AVX2;
-#ifndef ATTN_NO_AVX512
+#ifdef ATTN__HAS_AVX512
     if ((saved & 0xe6) != 0xe6 || (r[1] & 0xc0030000u) != 0xc0030000u)
         return isas;
     isas |= 1u << ATTN_ISA_AVX512 | (maker == ATTN__INTEL ? ATTN__FETCHES_FEW : 0);
@@ -9973,7 +10186,7 @@ static void attn__are_reals(void *x, size_t rows, size_t cols) /* terms already 
 #if defined(ATTN__X86)
 #define ATTN__PASS ATTN__PASS_AVX2
 #include ATTN_HEADER
-#ifndef ATTN_NO_AVX512
+#ifdef ATTN__HAS_AVX512
 #define ATTN__PASS ATTN__PASS_AVX512
 #include ATTN_HEADER
 #endif
@@ -9990,23 +10203,47 @@ static void attn__are_reals(void *x, size_t rows, size_t cols) /* terms already 
 #include ATTN_HEADER
 #endif
 
+#if ATTN__HAS_F64
+#define ATTN__TABLES(isa)                                                                                              \
+    {                                                                                                                  \
+        &attn__kernels_##isa##_f32, &attn__kernels_##isa##_f64                                                         \
+    }
+#else
+#define ATTN__TABLES(isa)                                                                                              \
+    {                                                                                                                  \
+        &attn__kernels_##isa##_f32                                                                                     \
+    }
+#endif
+
+#if !ATTN__HAS_F64
+ATTN__NOINLINE float attn__exp_float(float x)
+{
+    const attn__params_scalar_f32 one = attn__exp_params_scalar_f32(1);
+    return attn__exp_scaled_scalar_f32(x, &one);
+}
+#endif
+
 /* The table for an instruction set and a real type (F32 or F64), or NULL where this build or this CPU has none. What is
    not a product of BF16 is the same with pairs and without. */
 static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
 {
-    static const attn__kernels *const attn__tables[][2] = {
-#if defined(ATTN__X86) && !defined(ATTN_NO_AVX512)
-        {&attn__kernels_avx512_f32, &attn__kernels_avx512_f64},
+#if ATTN__ONE_TABLE
+    (void)real;
+    return isa == ATTN_ISA_BEST || isa == ATTN_ISA_SCALAR ? &attn__kernels_scalar_f32 : NULL;
+#else
+    static const attn__kernels *const attn__tables[][1 + ATTN__HAS_F64] = {
+#ifdef ATTN__HAS_AVX512
+        ATTN__TABLES(avx512),
 #endif
 #if defined(ATTN__X86)
-        {&attn__kernels_avx2_f32, &attn__kernels_avx2_f64},
+        ATTN__TABLES(avx2),
 #elif defined(ATTN__ARM)
-        {&attn__kernels_neon_f32, &attn__kernels_neon_f64},
+        ATTN__TABLES(neon),
 #endif
 #if defined(ATTN__VECTOR128)
-        {&attn__kernels_vector128_f32, &attn__kernels_vector128_f64},
+        ATTN__TABLES(vector128),
 #endif
-        {&attn__kernels_scalar_f32, &attn__kernels_scalar_f64}
+        ATTN__TABLES(scalar)
     };
     size_t i;
     if (isa == ATTN_ISA_AVX512BF16 && attn__isas() >> isa & 1)
@@ -10017,6 +10254,24 @@ static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
             return attn__tables[i][real == ATTN_F64];
     }
     return NULL;
+#endif
+}
+
+/* What is computed in double whatever the types: merging, rotating, sparsemax. Without F64 by plain C, whose table then
+   has no more than that. */
+static const attn__kernels *attn__wide_kernels(attn_isa isa)
+{
+#if ATTN__HAS_F64
+    return attn__kernels_for(isa, ATTN_F64);
+#else
+    (void)isa;
+    return &attn__kernels_scalar_f64;
+#endif
+}
+
+static int attn__is_f64(const attn__kernels *kern) /* does it compute in double? */
+{
+    return ATTN__HAS_F64 && kern->real == ATTN_F64;
 }
 
 ATTN_API const char *attn_isa_string(attn_isa isa)
@@ -10042,9 +10297,19 @@ ATTN_API int attn_isa_available(attn_isa isa)
 #define ATTN__WORKERS 256
 
 /* Bytes of scratch that every call, or worker, has on its stack: little enough for threads of small stacks. */
-#define ATTN__STACK 16384
-#define ATTN__PLAN_STACK 16896 /* and attention, whose other frames are small; */
-#define ATTN__LAST_STACK 33792 /* this much where there is no malloc */
+#define ATTN__STACK (ATTN__LARGE ? 16384 : 8192)
+#define ATTN__PLAN_STACK (ATTN__LARGE ? 16896 : 11456)            /* and attention, whose other frames are small; */
+#define ATTN__LAST_STACK (ATTN__LARGE ? 33792 : ATTN__PLAN_STACK) /* this much where there is no malloc */
+
+/* The table of a planned call. Where there is but one, ATTN__TABLE is a constant that compilers see through, and what a
+   call has says no more than that its instruction set is there. So what no kernel of attention needs is not linked. */
+#if ATTN__ONE_TABLE
+#define ATTN__MARK(kern) ((kern) ? (const attn__kernels *)&attn__no_source : NULL)
+#define ATTN__TABLE(kern) ((void)(kern), &attn__kernels_scalar_f32)
+#else
+#define ATTN__MARK(kern) (kern)
+#define ATTN__TABLE(kern) (kern)
+#endif
 
 static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype real)
 {
@@ -10214,8 +10479,9 @@ static int attn__tell(attn__message *t, attn__check *c, const attn__kernels *ker
     if (c->status == ATTN_OK) {
         dry->scratch = bytes;
         attn__say(t, attn_isa_string(kern->isa));
-        attn__say(t, kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
-        attn__say_number(t, "scratch: ", bytes, " bytes\n");
+        attn__say(t, attn__is_f64(kern) ? ", computed in double\n" : ", computed in float\n");
+        if (ATTN__LARGE)
+            attn__say_number(t, "scratch: ", bytes, " bytes\n");
         return t->left > 1;
     }
     attn__say(t, c->argument);
@@ -10530,8 +10796,9 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
 #define ATTN__BASE(x) ATTN__OF_TERMS(attn__##x##_avx512_f32, ATTN__NAME(x))
 
 #define ATTN__AVX512 (ATTN__PASS == ATTN__PASS_AVX512 || ATTN__PASS == ATTN__PASS_AVX512BF16)
-#define ATTN__ISA ((attn_isa)ATTN__PASS)                /* their numbers are the same */
-#define ATTN__BY_LIBM (ATTN__PASS == ATTN__PASS_SCALAR) /* exponentials and the like */
+#define ATTN__ISA ((attn_isa)ATTN__PASS) /* their numbers are the same */
+/* Exponentials and the like; without F64 in double alone. */
+#define ATTN__BY_LIBM (ATTN__PASS == ATTN__PASS_SCALAR && (ATTN__HAS_F64 || ATTN__REAL_F64))
 
 #if ATTN__REAL_F64
 #define ATTN__OF_REAL(f32, f64) f64
@@ -11010,7 +11277,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nonfinite)(ATTN__V v, const int min
 /* e^(scale d) = 2^(log2e d + log2e_rest d), and 0 for d < limit: what the weights of a row have in common. */
 #define ATTN__PARAMS ATTN__NAME(params)
 typedef struct ATTN__PARAMS {
-    double scale;
+    attn__number scale;
     ATTN__V log2e, log2e_rest, limit;
 } ATTN__PARAMS;
 
@@ -11083,8 +11350,8 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fraction)(ATTN__V x, ATTN__V log2e,
    is 0. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_parts)(ATTN__V x, ATTN__V *n, ATTN__V *f)
 {
-    const ATTN__R least = ATTN__OF_REAL(-104.0f, -746.0), log2e = ATTN__OF_REAL(1.442695f, ATTN__LOG2E);
-    const ATTN__R log2e_rest = ATTN__OF_REAL(1.925963e-8f, ATTN__LOG2E_REST);
+    const ATTN__R least = ATTN__OF_REAL(-104.0f, -746.0), log2e = ATTN__OF_REAL(ATTN__LOG2E_F32, ATTN__LOG2E);
+    const ATTN__R log2e_rest = ATTN__OF_REAL(ATTN__LOG2E_REST_F32, ATTN__LOG2E_REST);
     x = ATTN__MAX(x, ATTN__SET1(least));
     *n = ATTN__ROUND(ATTN__MUL(x, ATTN__SET1(log2e)));
     *f = ATTN__NAME(fraction)(x, ATTN__SET1(log2e), ATTN__SET1(log2e_rest), *n);
@@ -11100,7 +11367,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
 /* e^(scale d) for d <= 0 and scale > 0, or 0 where d < limit, where hardly a normal number is left. scale log2(e) comes
    in two parts. Adding ATTN__MAGIC rounds to an integer n, which stands in the lowest bits of z: shifted into the
    exponent and added to the bits of 2^f, it multiplies by 2^n. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_scaled)(ATTN__V d, const ATTN__PARAMS *p)
+ATTN__TARGET ATTN__INLINE_IF_LARGE ATTN__V ATTN__NAME(exp_scaled)(ATTN__V d, const ATTN__PARAMS *p)
 {
     ATTN__V magic = ATTN__SET1(ATTN__MAGIC), z = ATTN__FMA(d, p->log2e, magic), f, e;
     ATTN__PIN(z);
@@ -11281,7 +11548,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_block)(ATTN__R *x, ptrdiff_t
 
 /* x[r * rs + c] = alpha in[r + c * cs], in blocks of W columns */
 ATTN__TARGET static void ATTN__NAME(transpose)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs, size_t rows,
-                                               size_t cols, double alpha)
+                                               size_t cols, attn__number alpha)
 {
     ATTN__R buffer[ATTN__W * ATTN__W];
     ATTN__V factor = ATTN__SET1((ATTN__R)alpha);
@@ -11305,6 +11572,15 @@ ATTN__TARGET static void ATTN__NAME(transpose)(ATTN__R *x, ptrdiff_t rs, const A
 
 #if !ATTN__PAIRS
 
+/* One element: without F64, none is a double. */
+#if ATTN__HAS_F64 || ATTN__REAL_F64
+#define ATTN__LOAD_ONE(p, dtype) attn__load(p, dtype)
+#define ATTN__STORE_ONE(p, dtype, x) attn__store(p, dtype, (double)(x))
+#else
+#define ATTN__LOAD_ONE(p, dtype) attn__load_float(p, dtype)
+#define ATTN__STORE_ONE(p, dtype, x) attn__store_float(p, dtype, (float)(x))
+#endif
+
 /* Has the pass a vector load for that type, and a store? */
 ATTN__INLINE int ATTN__NAME(widens)(attn_dtype dtype)
 {
@@ -11323,7 +11599,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const void *p, attn_dtype dt
 {
 #if ATTN__W == 1
     if (dtype != ATTN__REAL)
-        return (ATTN__R)attn__load(p, dtype);
+        return (ATTN__R)ATTN__LOAD_ONE(p, dtype);
 #elif ATTN__REAL_F64
     if (dtype == ATTN_F32)
         return ATTN__LOAD_F32((const float *)p);
@@ -11365,7 +11641,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow)(void *p, ATTN__V v, attn_dtype
 {
 #if ATTN__W == 1
     if (dtype != ATTN__REAL)
-        attn__store(p, dtype, (double)v);
+        ATTN__STORE_ONE(p, dtype, v);
 #elif ATTN__REAL_F64
     if (dtype == ATTN_F32)
         ATTN__STORE_F32((float *)p, v);
@@ -11418,7 +11694,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(move)(void *to, attn_dtype to_type, co
 /* to[r][c] = from[r][c]; to may be from. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(move_rows)(void *to, attn_dtype to_type, ptrdiff_t to_step, const void *from,
                                                      attn_dtype from_type, ptrdiff_t from_step, size_t rows,
-                                                     size_t cols, double alpha, const int how)
+                                                     size_t cols, attn__number alpha, const int how)
 {
     const size_t whole = cols / ATTN__W * ATTN__W, size = attn__size(from_type), to_size = attn__size(to_type);
     ATTN__V factor = ATTN__SET1((ATTN__R)alpha);
@@ -11452,23 +11728,24 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load)(void *x, size_t ld, const void
     for (r = 0; r < rows; r++)
         for (c = 0; c < cols; c++)
             ((ATTN__R *)x)[r * ld + c] =
-                (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
+                (ATTN__R)ATTN__LOAD_ONE(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
 }
 
-/* out[r * rs + c * cs] = alpha x[r][c], rounded: in double, in which the product of two floats is exact. */
+/* out[r * rs + c * cs] = alpha x[r][c], rounded: alpha is a real, too. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs,
-                                                   const void *x, size_t ld, size_t rows, size_t cols, double alpha)
+                                                   const void *x, size_t ld, size_t rows, size_t cols,
+                                                   attn__number alpha)
 {
     size_t r, c;
     for (r = 0; r < rows; r++)
         for (c = 0; c < cols; c++)
-            attn__store(attn__at(out, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype,
-                        (double)(ATTN__R)(((const ATTN__R *)x)[r * ld + c] * alpha));
+            ATTN__STORE_ONE(attn__at(out, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype,
+                            (ATTN__R)(((const ATTN__R *)x)[r * ld + c] * (ATTN__HAS_F64 ? alpha : (ATTN__R)alpha)));
 }
 
 #else
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *view, attn_dtype dtype, ptrdiff_t cs,
-                                                  size_t rows, size_t cols, double alpha, int storing);
+                                                  size_t rows, size_t cols, attn__number alpha, int storing);
 
 /* The same by vectors. All but two kinds of views are left to plain C: those whose rows, or columns, are
    contiguous. */
@@ -11492,10 +11769,10 @@ ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, at
     ATTN__NAME(move_rows)(out, type, rs, x, ATTN__REAL, (ptrdiff_t)ld, rows, cols, alpha, ATTN__NAME(scaled))
 
 ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x,
-                                           size_t ld, size_t rows, size_t cols, double alpha)
+                                           size_t ld, size_t rows, size_t cols, attn__number alpha)
 {
     if (!ATTN__NAME(narrows)(dtype) || (cs != 1 && rs != 1))
-        ATTN__PLAIN(store)(out, dtype, rs, cs, x, ld, rows, cols, (double)(ATTN__R)alpha);
+        ATTN__PLAIN(store)(out, dtype, rs, cs, x, ld, rows, cols, (attn__number)(ATTN__R)alpha);
     else if (cs != 1)
         ATTN__NAME(turn)((ATTN__R *)x, ld, out, dtype, cs, rows, cols, alpha, 1);
     else if (ATTN__REAL_F64 && dtype == ATTN_F32)
@@ -11508,7 +11785,7 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
    reals where they lie, other types through a buffer, some rows and columns at a time. Reals are stored some rows of
    the view at a time, each to its end: caches write that fastest. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *view, attn_dtype dtype, ptrdiff_t cs,
-                                                  size_t rows, size_t cols, double alpha, int storing)
+                                                  size_t rows, size_t cols, attn__number alpha, int storing)
 {
     const int real = dtype == ATTN__REAL;
     const ptrdiff_t step = real ? cs : (ptrdiff_t)ATTN__HIGH, size = (ptrdiff_t)attn__size(dtype);
@@ -11521,7 +11798,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *v
             ATTN__R *transposed = real ? (ATTN__R *)(void *)at : buffer;
             wide = attn__min(cols - c, real && storing ? ATTN__LANES128 : ATTN__W);
             if (storing)
-                ATTN__NAME(transpose)(transposed, step, x, (ptrdiff_t)ld, wide, high, real ? alpha : 1.0);
+                ATTN__NAME(transpose)(transposed, step, x, (ptrdiff_t)ld, wide, high, real ? alpha : 1);
             if (!real && storing)
                 ATTN__NAME(store)(at, dtype, cs, 1, buffer, ATTN__HIGH, wide, high, alpha);
             if (!real && !storing)
@@ -11536,7 +11813,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *v
 
 #ifndef ATTN_NO_TRAINING
 ATTN__TARGET static void ATTN__NAME(add)(void *out, ptrdiff_t rs, const void *x, size_t ld, size_t rows, size_t cols,
-                                         double alpha)
+                                         attn__number alpha)
 {
     ATTN__NAME(move_rows)(out, ATTN__REAL, rs, x, ATTN__REAL, (ptrdiff_t)ld, rows, cols, alpha, ATTN__NAME(added));
 }
@@ -11955,6 +12232,8 @@ ATTN__TARGET static int ATTN__NAME(classify)(const unsigned char *mask, ptrdiff_
     return found;
 }
 
+#define ATTN__BY_QUERY(layout) (ATTN__MANY && (layout).query == 1) /* do queries lie on lanes? */
+
 /* A block's numbers, in either layout, as groups of vectors: those of a group belong to the same queries. Vector i of
    group g lies at g * strip_step + i * step. Its lanes are of one element of as many queries, or of W elements of one
    query. */
@@ -11966,14 +12245,14 @@ static ATTN__NAME(strips) ATTN__NAME(strips_of)(attn__layout layout, size_t elem
 {
     ATTN__NAME(strips) by_query = {attn__ceil_div(queries, ATTN__W), elements, ATTN__W, layout.element, 1};
     ATTN__NAME(strips) by_element = {queries, attn__ceil_div(elements, ATTN__W), layout.query, ATTN__W, ATTN__W};
-    return layout.query == 1 ? by_query : by_element;
+    return ATTN__BY_QUERY(layout) ? by_query : by_element;
 }
 
 /* What belongs to the queries of a group. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(of_strip)(const void *x, attn__layout layout, size_t g)
 {
     const ATTN__R *reals = (const ATTN__R *)x;
-    return layout.query == 1 ? ATTN__LOAD(reals + g * ATTN__W) : ATTN__SET1(reals[g]);
+    return ATTN__BY_QUERY(layout) ? ATTN__LOAD(reals + g * ATTN__W) : ATTN__SET1(reals[g]);
 }
 
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_bytes)(const unsigned char *bytes) /* a real that is data */
@@ -11987,7 +12266,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_bytes)(const unsigned char *byt
    there is no score but -infinity. */
 ATTN__TARGET static void ATTN__NAME(begin)(const attn__state *state, size_t dims, size_t queries, size_t lanes)
 {
-    size_t i, n = state->layout.query == 1 ? dims * lanes : queries * state->layout.query;
+    size_t i, n = ATTN__BY_QUERY(state->layout) ? dims * lanes : queries * state->layout.query;
     for (i = 0; i < lanes; i += ATTN__W)
         ATTN__STORE((ATTN__R *)state->max + i, ATTN__SET1(-ATTN__R_MAX));
     ATTN__MEMSET(state->out, 0, attn__whole(n, ATTN__W) * sizeof(ATTN__R));
@@ -12023,19 +12302,28 @@ ATTN__TARGET static void ATTN__NAME(scale)(void *xv, attn__layout layout, size_t
 ATTN__TARGET static void ATTN__NAME(scale_keys)(const attn__tile *t, const void *scales)
 {
     const attn__layout swapped = {t->layout.query, t->layout.element}; /* keys in place of queries */
-    ATTN__NAME(scale)(t->scores, swapped, t->queries, t->keys, scales);
+    size_t r, i;
+    if (ATTN__MANY) {
+        ATTN__NAME(scale)(t->scores, swapped, t->queries, t->keys, scales);
+        return;
+    }
+    for (r = 0; r < t->queries; r++)
+        for (i = 0; i < t->keys; i += ATTN__W) {
+            ATTN__R *s = (ATTN__R *)t->scores + r * t->layout.query + i;
+            ATTN__STORE(s, ATTN__MUL(ATTN__LOAD(s), ATTN__LOAD((const ATTN__R *)scales + i)));
+        }
 }
 
 /* What walks with j by steps of 2^32 / golden ratio is mixed as in lowbias32 (Wellons 2018, hash-prospector), from the
    lower half of the row's key on; adding the upper half midway, no row is another one shifted. j counts modulo 2^32. No
    vocabulary: compilers make vectors of the W turns of the inner loop. */
 ATTN__TARGET ATTN__VECTORIZE static void ATTN__NAME(drop)(const attn__tile *t, void *xv, const uint32_t *rows,
-                                                          uint32_t threshold, double keep)
+                                                          uint32_t threshold, attn__number keep)
 {
     ATTN__NAME(strips) e = ATTN__NAME(strips_of)(t->layout, t->keys, t->queries);
     ATTN__R zero, kept = (ATTN__R)keep, others[ATTN__W]; /* 0 is data: no compiler makes x 0 = 0 of it */
     const uint32_t step = 0x9e3779b9u, steps = (uint32_t)e.elements * step;
-    const size_t by_query = t->layout.query == 1, more = (e.vectors * e.elements - t->keys) * sizeof zero;
+    const size_t by_query = ATTN__BY_QUERY(t->layout), more = (e.vectors * e.elements - t->keys) * sizeof zero;
     uint32_t low[ATTN__W], high[ATTN__W], bits;
     size_t g, k, i;
     ATTN__MEMCPY(&zero, t->zero, sizeof zero);
@@ -12058,17 +12346,22 @@ ATTN__TARGET ATTN__VECTORIZE static void ATTN__NAME(drop)(const attn__tile *t, v
     }
 }
 
-static ATTN__R ATTN__NAME(softcap_one)(ATTN__R s, double scale, double cap)
+/* The same of one score, which may be NaN or infinite. */
+static ATTN__R ATTN__NAME(softcap_one)(ATTN__R s, attn__number scale, attn__number cap)
 {
+#if ATTN__HAS_F64 || ATTN__REAL_F64
     return (ATTN__R)(cap * attn__tanh(attn__divide((double)s * scale, cap)));
+#else
+    return attn__bits((double)s) << 1 > (uint64_t)0x7ff << 53 ? s : (ATTN__R)(scale < 0 ? -cap : cap);
+#endif
 }
 
-ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, double cap)
+ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, attn__number scale, attn__number cap)
 {
     ATTN__NAME(strips) e = ATTN__NAME(strips_of)(t->layout, t->keys, t->queries);
     size_t g, i;
 #if !ATTN__BY_LIBM
-    double size = attn__divide(scale < 0 ? -scale : scale, cap);
+    const attn__number size = ATTN__NUMBER(divide)(scale < 0 ? -scale : scale, cap);
     int in_range = size >= ATTN__OF_REAL(FLT_MIN, DBL_MIN) && size <= ATTN__R_MAX;
     ATTN__V caps = ATTN__SET1((ATTN__R)cap), scales = ATTN__SET1((ATTN__R)scale);
     ATTN__V ratio = ATTN__SET1(in_range ? (ATTN__R)(scale / cap) : 0);
@@ -12099,7 +12392,7 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
 
 #if ATTN__W > 1
 /* With tile->bias_rows, which are transposed on the way to the scores as transpose_block does it. */
-ATTN__TARGET static void ATTN__NAME(bias_rows)(const attn__tile *t, double scale)
+ATTN__TARGET static void ATTN__NAME(bias_rows)(const attn__tile *t, attn__number scale)
 {
     ATTN__V scales = ATTN__SET1((ATTN__R)scale), v[ATTN__LANES128];
     ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
@@ -12132,7 +12425,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick_visible)(const attn__tile *t, 
     const ATTN__BITS *words = (const ATTN__BITS *)t->mask + key / wide * t->lanes;
     ATTN__BITS word = 1;
     ATTN__I seen;
-    if (t->layout.query == 1) {
+    if (ATTN__BY_QUERY(t->layout)) {
         ATTN__MEMCPY(&seen, words + g * ATTN__W, sizeof seen);
         return ATTN__PICK_BITS(seen, ATTN__ISET(word << key % wide), v, hidden);
     }
@@ -12142,7 +12435,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick_visible)(const attn__tile *t, 
 }
 
 /* One walk through the scores does either: it adds what is added to them, or hides keys. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(edit_scores)(const attn__tile *tile, double scale, const int hide)
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(edit_scores)(const attn__tile *tile, attn__number scale, const int hide)
 {
     const attn__tile copy = *tile, *t = &copy; /* which no store into scores changes */
     ATTN__NAME(strips) e = ATTN__NAME(strips_of)(t->layout, t->keys, t->queries);
@@ -12152,7 +12445,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(edit_scores)(const attn__tile *tile, d
     const int bounds = hide && t->bounds.first, slopes = !hide && t->slope;
     size_t g, i, at, left;
 #if ATTN__W > 1
-    if (!hide && t->bias_rows) {
+    if (ATTN__LARGE && !hide && t->bias_rows) {
         ATTN__NAME(bias_rows)(t, scale);
         return;
     }
@@ -12180,7 +12473,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(edit_scores)(const attn__tile *tile, d
                 v = ATTN__PICK(key, first, hidden, v);
                 v = ATTN__PICK(key, end, v, hidden);
             }
-            if (hide && t->mask)
+            if (hide && t->mask && !ATTN__MANY)
+                v = ATTN__PICK(zero, ATTN__LOAD((const ATTN__R *)t->mask + at), v, hidden);
+            else if (hide && t->mask)
                 v = ATTN__NAME(pick_visible)(t, g, i * e.elements, v, hidden);
             if (t->bias)
                 v = ATTN__PICK(bias, lowest, hidden, v);
@@ -12194,7 +12489,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(edit_scores)(const attn__tile *tile, d
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(edit)(const attn__tile *tile, double scale, int hide)
+ATTN__TARGET static void ATTN__NAME(edit)(const attn__tile *tile, attn__number scale, int hide)
 {
     if (hide)
         ATTN__NAME(edit_scores)(tile, scale, 1);
@@ -12202,15 +12497,23 @@ ATTN__TARGET static void ATTN__NAME(edit)(const attn__tile *tile, double scale, 
         ATTN__NAME(edit_scores)(tile, scale, 0);
 }
 
-ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
+ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(attn__number scale)
 {
     ATTN__PARAMS p;
+#if ATTN__HAS_F64 || ATTN__REAL_F64
     double log2e = scale * ATTN__LOG2E;
     ATTN__R rounded = (ATTN__R)log2e;
     p.scale = scale;
     p.log2e = ATTN__SET1(rounded);
     p.log2e_rest = ATTN__SET1((ATTN__R)(ATTN__REAL_F64 ? scale * ATTN__LOG2E_REST : log2e - (double)rounded));
     p.limit = ATTN__SET1((ATTN__R)((2 - ATTN__BIAS) / log2e)); /* 2 to this is the least weight */
+#else
+    const ATTN__V times = ATTN__SET1(scale), log2e = ATTN__SET1(ATTN__LOG2E_F32);
+    p.scale = scale;
+    p.log2e = ATTN__MUL(times, log2e);
+    p.log2e_rest = ATTN__NAME(fraction)(times, log2e, ATTN__SET1(ATTN__LOG2E_REST_F32), p.log2e);
+    p.limit = ATTN__DIV(ATTN__SET1((ATTN__R)(2 - ATTN__BIAS)), p.log2e);
+#endif
     return p;
 }
 
@@ -12271,7 +12574,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
 
 /* A row of the caller's: the same numbers that softmax and scale make of a tile. */
 ATTN__TARGET static void ATTN__NAME(weights)(const attn__tile *t, void *xv, size_t n, size_t first, size_t end,
-                                             const void *max, const void *inverse, double scale)
+                                             const void *max, const void *inverse, attn__number scale)
 {
     ATTN__PARAMS p = ATTN__NAME(exp_params)(scale);
     ATTN__V most = ATTN__SET1(*(const ATTN__R *)max), factor = ATTN__SET1(*(const ATTN__R *)inverse);
@@ -12339,12 +12642,12 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     return nonfinite;
 }
 
-ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__state *state, double scale)
+ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__state *state, attn__number scale)
 {
     ATTN__PARAMS params = ATTN__NAME(exp_params)(scale);
     size_t c;
     int nonfinite = 0;
-    if (t->layout.query != 1) {
+    if (!ATTN__LARGE || t->layout.query != 1) {
         for (c = 0; c < t->queries; c++)
             nonfinite |= ATTN__NAME(softmax_row)(t, state, c, &params);
         return nonfinite;
@@ -12361,7 +12664,7 @@ ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__sta
 /* P and dS. No score is above lse but by rounding, of which exp would make much where both are huge. A NaN in lse is
    added once more: exp_scaled makes a number of a NaN whose lowest bits are not 0. */
 ATTN__TARGET static void ATTN__NAME(backward)(const attn__tile *t, void *dpv, const void *lsev, const void *deltav,
-                                              double scale, double factor)
+                                              attn__number scale, attn__number factor)
 {
     ATTN__PARAMS p = ATTN__NAME(exp_params)(scale);
     ATTN__V zero = ATTN__SET1((ATTN__R)0), lowest = ATTN__NAME(set_bytes)(t->lowest);
@@ -12384,8 +12687,8 @@ ATTN__TARGET static void ATTN__NAME(backward)(const attn__tile *t, void *dpv, co
 }
 
 /* ds *= factor (1 - tanh^2); where ds is 0, as of hidden keys, it stays so, whatever `capped` holds there. */
-ATTN__TARGET static void ATTN__NAME(softcap_backward)(const attn__tile *t, void *dsv, const void *cappedv, double cap,
-                                                      double factor)
+ATTN__TARGET static void ATTN__NAME(softcap_backward)(const attn__tile *t, void *dsv, const void *cappedv,
+                                                      attn__number cap, attn__number factor)
 {
     ATTN__V zero = ATTN__SET1((ATTN__R)0), one = ATTN__SET1((ATTN__R)1), caps = ATTN__SET1((ATTN__R)cap);
     ATTN__V inverse = ATTN__SET1((ATTN__R)(1 / cap)), times = ATTN__SET1((ATTN__R)factor);
@@ -12473,7 +12776,7 @@ ATTN__TARGET static void ATTN__NAME(sum_distances)(const attn__tile *t, void *su
 
 /* Both results are shrunk to the larger of the two maxima of each query; then their sums and outputs are added. */
 ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__state *a, const attn__state *b, size_t dims,
-                                           double scale)
+                                           attn__number scale)
 {
     ATTN__NAME(strips) e = ATTN__NAME(strips_of)(a->layout, dims, t->queries);
     ATTN__R *max = (ATTN__R *)a->max, *sum = (ATTN__R *)a->sum, factor[ATTN__TILE_COLS], factor_b[ATTN__TILE_COLS];
@@ -12612,14 +12915,14 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
    on which others are computed beside it. */
 
 /* Queries of a head that a loop multiplies together; that of 4 also takes three, the last one twice. */
-#define ATTN__FEW_QUERIES (ATTN__ROWS > 4 ? 4 : 2)
+#define ATTN__FEW_QUERIES (ATTN__LARGE ? (ATTN__ROWS > 4 ? 4 : 2) : 1)
 
 /* Keys whose scores become vectors together, at least as many as a loop multiplies by one query. Each loop of keys is
    that of all queries of a run, one after the other, so that memory does not wait for long. */
 #define ATTN__DOT_KEYS (ATTN__W > 8 ? ATTN__W : 8)
 
 /* Narrow elements are widened as they are loaded; in a pass that is to be small, or has no vectors, before that. */
-#define ATTN__SMALL (ATTN__W == 1 || ATTN__PASS == ATTN__PASS_VECTOR128)
+#define ATTN__SMALL (!ATTN__LARGE || ATTN__W == 1 || ATTN__PASS == ATTN__PASS_VECTOR128)
 #define ATTN__NARROW (!ATTN__REAL_F64 && !ATTN__PAIRS && !ATTN__SMALL)
 
 /* Terms in a vector: reals or, in a pass with pairs, BF16. */
@@ -12706,7 +13009,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_block)(const attn__few_job *job, s
             sum[r] = sums[r / keys * ATTN__DOT_KEYS + r % keys];
     }
     for (d = 0; dims - d >= step; d += step) {
-        for (i = 0; keys > 4 && ahead && i < (size_t)keys; i++)
+        for (i = 0; ATTN__LARGE && keys > 4 && ahead && i < (size_t)keys; i++)
             for (n = 0; n < step * size; n += 64)
                 ATTN__PREFETCH(p[i] + d * size + n + ahead, 3);
         ATTN__NAME(dot_terms)(sum, q, p, d, dtype, queries, keys, vectors);
@@ -12724,7 +13027,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const attn__few_job *job,
 {
     if (ATTN__FEW_QUERIES > 2 && job->queries - r > 2)
         ATTN__NAME(dot_block)(job, r, i, p, dtype, ATTN__FEW_QUERIES, 4);
-    else if (job->queries - r > 1)
+    else if (ATTN__LARGE && job->queries - r > 1)
         ATTN__NAME(dot_block)(job, r, i, p, dtype, 2, 4);
     else if (!ATTN__SMALL && keys > 4)
         ATTN__NAME(dot_block)(job, r, i, p, dtype, 1, 8);
@@ -12747,7 +13050,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const attn__few_job *job)
     for (i = 0; i < n; i += keys) {
         for (j = 0; j < keys; j++, row += step)
             p[j] = i + j >= n ? p[j - 1] : step ? row : attn__key_of(job, i + j) + job->head; /* the last one again */
-        for (j = i; job->operand->next && j < n && j < i + keys; j++)
+        for (j = i; ATTN__LARGE && job->operand->next && j < n && j < i + keys; j++)
             attn__prefetch_row(job->operand->next[job->first + j] + job->fetch, job->fetch_bytes);
         for (r = 0; r < job->queries; r += ATTN__FEW_QUERIES)
             ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__DOT_KEYS_OF)
@@ -12788,7 +13091,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const attn__few_job *job,
     const ptrdiff_t step = job->operand->step, from = job->head + (ptrdiff_t)(d * attn__size(dtype));
     const char *const *at = job->operand->at ? job->operand->at + job->first : NULL;
     const char *row = job->operand->row + (ptrdiff_t)job->first * step + from;
-    const char *const *next = job->operand->next && first == 0 && d == 0 ? job->operand->next + job->first : NULL;
+    const char *const *next =
+        ATTN__LARGE && job->operand->next && first == 0 && d == 0 ? job->operand->next + job->first : NULL;
     ATTN__V sum[ATTN__FEW_QUERIES][8], x[8], weight;
     const ATTN__R *w[ATTN__FEW_QUERIES];
     size_t k;
@@ -12825,11 +13129,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const attn__few_job *jo
 {
     const size_t dims = job->operand->dims;
     size_t d = 0;
-    for (; queries == 1 && dims - d >= 8 * ATTN__W; d += 8 * ATTN__W)
+    for (; ATTN__LARGE && queries == 1 && dims - d >= 8 * ATTN__W; d += 8 * ATTN__W)
         ATTN__NAME(weigh_block)(job, first, d, ATTN__W, dtype, queries, 8);
     for (; dims - d >= 4 * ATTN__W; d += 4 * ATTN__W)
         ATTN__NAME(weigh_block)(job, first, d, ATTN__W, dtype, queries, 4);
-    for (; ATTN__W > 8 && dims - d >= 2 * ATTN__W; d += 2 * ATTN__W)
+    for (; ATTN__LARGE && ATTN__W > 8 && dims - d >= 2 * ATTN__W; d += 2 * ATTN__W)
         ATTN__NAME(weigh_block)(job, first, d, ATTN__W, dtype, queries, 2);
     for (; d < dims; d += ATTN__W)
         ATTN__NAME(weigh_block)(job, first, d, attn__min(dims - d, ATTN__W), dtype, queries, 1);
@@ -12837,7 +13141,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const attn__few_job *jo
 
 /* A loop for ATTN__FEW_QUERIES or for one. */
 #define ATTN__WEIGH_OF(dtype)                                                                                          \
-    if (job->queries - r > ATTN__FEW_QUERIES / 2)                                                                      \
+    if (ATTN__LARGE && job->queries - r > ATTN__FEW_QUERIES / 2)                                                       \
         ATTN__NAME(weigh_keys_of)(job, r, dtype, ATTN__FEW_QUERIES);                                                   \
     else                                                                                                               \
         ATTN__NAME(weigh_keys_of)(job, r, dtype, 1)
@@ -12846,7 +13150,7 @@ ATTN__TARGET static void ATTN__NAME(weigh)(const attn__few_job *job)
 {
     size_t r, n;
     for (r = 0; r < job->queries; r += n) {
-        n = job->queries - r > ATTN__FEW_QUERIES / 2 ? ATTN__FEW_QUERIES : 1;
+        n = ATTN__LARGE && job->queries - r > ATTN__FEW_QUERIES / 2 ? ATTN__FEW_QUERIES : 1;
         ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__WEIGH_OF)
     }
 }
@@ -12859,6 +13163,8 @@ ATTN__TARGET static void ATTN__NAME(weigh)(const attn__few_job *job)
                     : 1u << ATTN__REAL)
 
 #define ATTN__DOUBLE_KERNEL(name) ATTN__OF_REAL(NULL, ATTN__NAME(name))
+#define ATTN__IF_MANY(kernel) (ATTN__MANY ? ATTN__IF_TYPE(kernel) : NULL)
+#define ATTN__IF_TYPE(kernel) (ATTN__REAL_F64 && !ATTN__HAS_F64 ? NULL : kernel) /* of a compute type */
 
 #if defined(__clang__)
 #pragma clang fp contract(on) /* as float_control has it in compiler and configuration */
@@ -12877,18 +13183,23 @@ static const attn__kernels ATTN__NAME(kernels) = {
     ATTN__OF_TERMS(ATTN__NAME(load_terms), ATTN__NAME(load)), ATTN__OF_TERMS(ATTN__NAME(load_panel), ATTN__NAME(load)),
     ATTN__BASE(store),
 #ifndef ATTN_NO_TRAINING
-    ATTN__BASE(add),
+    ATTN__IF_TYPE(ATTN__BASE(add)),
 #endif
-    ATTN__NAME(gemm), ATTN__NAME(dot), ATTN__BASE(weigh), ATTN__OF_TERMS(ATTN__NAME(to_terms), attn__are_reals),
-    ATTN__BASE(softmax_max), ATTN__BASE(softmax_exp), ATTN__DOUBLE_KERNEL(merge_weights),
-    ATTN__DOUBLE_KERNEL(merge_rows), ATTN__BASE(nonfinite), ATTN__NAME(nonfinite), ATTN__BASE(load_bits),
-    ATTN__BASE(classify),
+    ATTN__IF_MANY(ATTN__NAME(gemm)), ATTN__IF_TYPE(ATTN__NAME(dot)), ATTN__IF_TYPE(ATTN__BASE(weigh)),
+    ATTN__OF_TERMS(ATTN__NAME(to_terms), attn__are_reals),
+    ATTN__BASE(softmax_max), ATTN__IF_TYPE(ATTN__BASE(softmax_exp)), ATTN__DOUBLE_KERNEL(merge_weights),
+    ATTN__DOUBLE_KERNEL(merge_rows), ATTN__IF_TYPE(ATTN__BASE(nonfinite)), ATTN__IF_TYPE(ATTN__NAME(nonfinite)),
+    ATTN__IF_MANY(ATTN__BASE(load_bits)), ATTN__IF_TYPE(ATTN__BASE(classify)),
     {
-        ATTN__BASE(begin), ATTN__BASE(scale_keys), ATTN__BASE(softcap), ATTN__BASE(edit), ATTN__BASE(softmax),
-        ATTN__BASE(drop), ATTN__BASE(merge), ATTN__BASE(finish), ATTN__BASE(scale), ATTN__BASE(weights),
+        ATTN__IF_TYPE(ATTN__BASE(begin)), ATTN__IF_TYPE(ATTN__BASE(scale_keys)), ATTN__IF_TYPE(ATTN__BASE(softcap)),
+        ATTN__IF_TYPE(ATTN__BASE(edit)), ATTN__IF_TYPE(ATTN__BASE(softmax)), ATTN__IF_TYPE(ATTN__BASE(drop)),
+        ATTN__LARGE ? ATTN__IF_TYPE(ATTN__BASE(merge)) : NULL, ATTN__IF_TYPE(ATTN__BASE(finish)),
+        ATTN__IF_TYPE(ATTN__BASE(scale)),
+        ATTN__LARGE ? ATTN__IF_TYPE(ATTN__BASE(weights)) : NULL,
 #ifndef ATTN_NO_TRAINING
-        ATTN__BASE(backward), ATTN__BASE(softcap_backward), ATTN__BASE(add_dot), ATTN__BASE(sum_keys),
-        ATTN__BASE(sum_rows), ATTN__BASE(sum_distances),
+        ATTN__IF_TYPE(ATTN__BASE(backward)), ATTN__IF_TYPE(ATTN__BASE(softcap_backward)),
+        ATTN__IF_TYPE(ATTN__BASE(add_dot)), ATTN__IF_TYPE(ATTN__BASE(sum_keys)), ATTN__IF_TYPE(ATTN__BASE(sum_rows)),
+        ATTN__IF_TYPE(ATTN__BASE(sum_distances)),
 #endif
     },
 };
@@ -12939,9 +13250,11 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__CHOOSE
 #undef ATTN__SAME
 #undef ATTN__OF_TERMS
+#undef ATTN__LOAD_ONE
+#undef ATTN__STORE_ONE
 
 /* Once more, in double. */
-#if ATTN__REAL_F64 || ATTN__PAIRS
+#if ATTN__REAL_F64 || ATTN__PAIRS || !(ATTN__HAS_F64 || ATTN__PASS == ATTN__PASS_SCALAR)
 #undef ATTN__REAL_F64
 #undef ATTN__PASS
 #else
