@@ -1,0 +1,25 @@
+/* board.h: what 15_small.c asks of the machine that it runs on: a board without a system (SMALL_BOARD), which board.c
+   starts; or anything that has a C library. */
+#ifndef SMALL_BOARD_H
+#define SMALL_BOARD_H
+
+#ifdef SMALL_BOARD
+
+void board_write(const char *text);
+int board_end(unsigned long characters); /* reports stack and instructions; what main returns */
+
+#else
+#include <stdio.h>
+
+static void board_write(const char *text)
+{
+    fputs(text, stdout);
+}
+static int board_end(unsigned long characters)
+{
+    (void)characters;
+    return fflush(stdout) != 0;
+}
+
+#endif
+#endif
