@@ -39,7 +39,8 @@ MAKEFLAGS += -j$(shell nproc 2> /dev/null || echo 2)
 endif
 
 .DEFAULT_GOAL = all
-include tests/rules.mk tests/bench/rules.mk examples/notebooks/rules.mk examples/page/rules.mk examples/ring/rules.mk
+include tests/rules.mk tests/bench/rules.mk tests/boards/rules.mk examples/notebooks/rules.mk examples/page/rules.mk \
+    examples/ring/rules.mk examples/small/rules.mk
 
 .PHONY: all test test-library test-everywhere test-examples check-t5 check-minilm train bench bench-quick bench-report bench-targets
 .PHONY: check-tokens check-decoder bench-translate bench-search bench-generate install clean help FORCE
@@ -119,7 +120,7 @@ clean:                                   ## remove everything built
 	rm -rf $B
 
 help:                                    ## list the targets and variables
-	@echo 'Targets:'; sed -n 's/^\([a-z0-9-]*\):.*## */    \1\t/p' Makefile examples/page/rules.mk examples/ring/rules.mk | expand -t 20
+	@echo 'Targets:'; sed -n 's/^\([a-z0-9-]*\):.*## */    \1\t/p' Makefile $(wildcard */*/rules.mk) | expand -t 20
 	@echo 'Variables:'; sed -n 's/^## /    /p' Makefile
 
 # Stands before a command: what to print in its place, unless V or -s says otherwise.
