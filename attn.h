@@ -1877,6 +1877,7 @@ static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__
 static int attn__keeps_weights(const attn__plan *plan);
 static void attn__process_tile(attn__block *block, size_t from, size_t to);
 /* of "few rows" */
+static size_t attn__side_heads(const attn__block *block);
 static int attn__is_few(const attn__block *block);
 static int attn__has_few(const attn__plan *plan, size_t b, size_t most);
 static size_t attn__few_step(const attn__plan *plan);
@@ -2866,9 +2867,9 @@ static int attn__scale_tile(const attn__block *block, const float *scales, int c
     if (!scales)
         return 0;
     head = block->tile;
-    head.queries = block->at.count / block->at.heads;
+    head.queries = block->at.count / attn__side_heads(block);
     ATTN__MEMSET(attn__real_at(plan, shared->scales, head.keys), 0, kern->lanes * kern->size);
-    for (g = 0, h = block->at.kv_head; g < block->at.heads; g++, h++) {
+    for (g = 0, h = block->at.kv_head; g < attn__side_heads(block); g++, h++) {
         for (run = shared->run; run < shared->run + shared->runs; run++)
             kern->load(attn__real_at(plan, shared->scales, run->at), run->keys,
                        scales + attn__scale_at(&plan->source, plan->call.k.heads, run->item, h, run->row), ATTN_F32, 0,
@@ -2995,12 +2996,12 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_ten
     const attn__plan *plan = block->plan;
     const attn__layout of = block->tile.layout;
     const attn__run *run = block->shared->run;
-    size_t n, g, d, r, h, row, key, queries = block->at.count / block->at.heads;
+    size_t n, g, d, r, h, row, key, queries = block->at.count / attn__side_heads(block);
     attn__number x;
     for (n = 0; n < block->tile.keys; n++) {
         run += n == (size_t)run->at + run->keys; /* its keys follow */
         key = run->row + n - run->at;
-        for (g = 0, h = block->at.kv_head; g < block->at.heads; g++, h++)
+        for (g = 0, h = block->at.kv_head; g < attn__side_heads(block); g++, h++)
             for (d = 0; d < t->dim; d++) {
                 x = attn__get_element(attn__tensor_at(t, run->item, h, key, d), t->dtype);
                 if (scales)
@@ -3039,6 +3040,11 @@ static int attn__meets_nonfinite(const attn__block *block, const attn__operand *
 static void attn__copy_few(const attn__block *block, attn__operand *operand, size_t head, const attn_tensor *t);
 /* of "keys" */
 static void attn__find_operand(const attn__block *block, attn__operand *operand, const attn_tensor *t);
+
+static size_t attn__side_heads(const attn__block *block) /* key/value heads of a block */
+{
+    return ATTN__LARGE ? block->at.heads : 1;
+}
 
 static int attn__is_few(const attn__block *block)
 {
@@ -3081,7 +3087,7 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
         kern->block.scale(state->out, state->layout, t->dim, block->at.count, tile->factor);
     for (k = 0; k < all.keys; k += n) {
         n = copies || clean || (values && tile->numbers) ? attn__chain_keys(block, k) : all.keys;
-        for (g = 0; g < all.heads; g += now->heads) {
+        for (g = 0; g < attn__side_heads(block); g += ATTN__LARGE ? now->heads : 1) {
             row = g * all.queries;
             if (copies || clean || n < all.keys) { /* from key number k on */
                 now = &some;
@@ -3733,9 +3739,9 @@ static void attn__find_operand(const attn__block *block, attn__operand *operand,
         operand->at = shared->at;
     }
     operand->step = attn__step(t);
-    operand->heads = block->at.heads;
-    operand->apart = block->at.heads > 1 ? t->head_stride * size : 0;
-    operand->queries = block->at.count / block->at.heads;
+    operand->heads = attn__side_heads(block);
+    operand->apart = attn__side_heads(block) > 1 ? t->head_stride * size : 0;
+    operand->queries = block->at.count / attn__side_heads(block);
     operand->dtype = t->dtype;
     operand->dims = t->dim;
     if (!ATTN__LARGE || !schedule->fetches_few || schedule->skips)
@@ -7925,9 +7931,15 @@ static size_t attn__carve_mha_backward(attn__plan *plan, char *base)
 #pragma clang diagnostic pop
 #endif
 
+#ifdef ATTN__OPTIMIZED_SIZE
+#pragma GCC pop_options
+typedef int attn__optimized_size; /* gcc is back with the next token, but forgets a macro: */
+#undef __OPTIMIZE_SIZE__
+#endif
+
 #ifdef ATTN__OPTIMIZED
 #pragma GCC pop_options
-typedef int attn__optimized; /* gcc is back with the next token, but forgets a macro: */
+typedef int attn__optimized;
 #undef __OPTIMIZE__
 #endif
 
@@ -8122,6 +8134,14 @@ typedef float attn__number;
 #define ATTN__OPTIMIZED 1
 #endif
 
+/* A small build is compiled for size, but for kernels of vectors; where there are none, as the program is. */
+#if defined(ATTN_SMALL) && ATTN__HAS_VECTORS && defined(__GNUC__) && !defined(__clang__) &&                            \
+    !defined(__OPTIMIZE_SIZE__) && !defined(ATTN_NO_OPTIMIZE)
+#pragma GCC push_options
+#pragma GCC optimize("Os")
+#define ATTN__OPTIMIZED_SIZE 1
+#endif
+
 /* -ffast-math, or a part of it, would turn comparisons around that NaN makes different, and divisions of infinity into
    products. Where clang cannot be told so (32-bit Arm, wasm, AArch64 before 16), barriers are left: ATTN__OPAQUE. */
 #if defined(__clang__)
@@ -8254,7 +8274,7 @@ static size_t attn__whole(size_t n, size_t power)
 /* n / d; nothing, the common case, without a division. */
 static size_t attn__quotient(size_t n, size_t d)
 {
-    return n < d ? 0 : n / d;
+    return ATTN__LARGE && n < d ? 0 : n / d;
 }
 
 static ptrdiff_t attn__plus(ptrdiff_t a, ptrdiff_t b) /* a + b, saturated */
@@ -10030,7 +10050,7 @@ static void attn__run_few(const attn__kernels *kern, void *out, size_t ld, const
     size_t head, r, n;
     attn__few_job job = {operand, 0, 0, x, out, 0, ldx, ld, 0, 0, 0, operand->lanes};
     for (; job.first < operand->keys; job.first += step)
-        for (head = r = 0; head < operand->heads; head++)
+        for (head = r = 0; head < (ATTN__LARGE ? operand->heads : 1); head++)
             for (n = 0; n < operand->queries; n += job.queries, r += job.queries) {
                 job.keys = attn__min(operand->keys - job.first, step);
                 job.queries = attn__min(operand->queries - n, ATTN__DOT_MOST);
@@ -10183,6 +10203,10 @@ static void attn__are_reals(void *x, size_t rows, size_t cols) /* terms already 
 #define ATTN__PASS ATTN__PASS_SCALAR
 #include ATTN_HEADER
 
+#ifdef ATTN__OPTIMIZED_SIZE /* but for kernels of vectors */
+#pragma GCC pop_options
+#endif
+
 #if defined(ATTN__X86)
 #define ATTN__PASS ATTN__PASS_AVX2
 #include ATTN_HEADER
@@ -10201,6 +10225,11 @@ static void attn__are_reals(void *x, size_t rows, size_t cols) /* terms already 
 #if defined(ATTN__VECTOR128)
 #define ATTN__PASS ATTN__PASS_VECTOR128
 #include ATTN_HEADER
+#endif
+
+#ifdef ATTN__OPTIMIZED_SIZE
+#pragma GCC push_options
+#pragma GCC optimize("Os")
 #endif
 
 #if ATTN__HAS_F64
@@ -11755,7 +11784,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *v
 ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
                                           ptrdiff_t cs, size_t rows, size_t cols)
 {
-    if (!ATTN__NAME(widens)(dtype) || (cs != 1 && rs != 1))
+    if (!ATTN__NAME(widens)(dtype) || (cs != 1 && (rs != 1 || !ATTN__LARGE)))
         ATTN__PLAIN(load)(x, ld, in, dtype, rs, cs, rows, cols);
     else if (cs != 1)
         ATTN__NAME(turn)((ATTN__R *)x, ld, (void *)in, dtype, cs, rows, cols, 1.0, 0); /* which it reads alone */
@@ -11771,7 +11800,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, at
 ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x,
                                            size_t ld, size_t rows, size_t cols, attn__number alpha)
 {
-    if (!ATTN__NAME(narrows)(dtype) || (cs != 1 && rs != 1))
+    if (!ATTN__NAME(narrows)(dtype) || (cs != 1 && (rs != 1 || !ATTN__LARGE)))
         ATTN__PLAIN(store)(out, dtype, rs, cs, x, ld, rows, cols, (attn__number)(ATTN__R)alpha);
     else if (cs != 1)
         ATTN__NAME(turn)((ATTN__R *)x, ld, out, dtype, cs, rows, cols, alpha, 1);
@@ -12993,7 +13022,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_block)(const attn__few_job *job, s
                                                      const char *const *p, attn_dtype dtype, const int queries,
                                                      const int keys)
 {
-    const int vectors = queries > 1 ? 1 : 4;
+    const int vectors = queries > 1 || !ATTN__LARGE ? 1 : 4;
     const size_t size = attn__size(dtype), dims = job->operand->dims, step = (size_t)vectors * ATTN__TERMS;
     const ptrdiff_t ahead = job->operand->ahead;
     ATTN__V sum[16], *sums = (ATTN__V *)job->lanes + first * ATTN__DOT_KEYS + key;
