@@ -2620,7 +2620,7 @@ ATTN__NOINLINE void attn__gather_mask(const attn__block *block, attn__tile *run)
 {
     const attn_tensor *mask = &block->plan->call.opts.mask;
     const attn__range keys = {run->first_key, run->first_key + run->keys};
-    unsigned char listed_bytes[ATTN__FEW_KEYS];
+    unsigned char listed_bytes[ATTN__FEW_KEYS > ATTN__TILE_KEYS ? ATTN__FEW_KEYS : ATTN__TILE_KEYS];
     size_t row, rows, h, i, j, entry;
     attn__listed listed;
     attn__range next;
@@ -5798,7 +5798,7 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     static const attn__argument attn__arguments[] = {
         {NULL, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, D)}, /* out */
         {NULL, ATTN__ANY_FLOAT, 0, ATTN__SHAPE4(B, H, L, D)},                              /* in */
-        {NULL, ATTN__MAT | ATTN__ANY_TYPE | ATTN__OPTIONAL, 0, ATTN__SHAPE2(B, L)},        /* opts.positions */
+        {NULL, ATTN__MAT | ATTN__WORDS, 0, ATTN__SHAPE2(B, L)},                            /* opts.positions */
         {NULL, ATTN__DOUBLES | ATTN__OPTIONAL, 0, ATTN__SHAPE1(M)},                        /* opts.frequencies */
         {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(N, M)},                        /* opts.cos */
         {NULL, ATTN__MAT | ATTN__ANY_FLOAT, 0, ATTN__SHAPE2(N, M)}};                       /* opts.sin */
@@ -6564,7 +6564,8 @@ ATTN__NOINLINE attn_status attn__job_ready(attn__plan **ready, void **own, const
         job->plan(*ready, &c, given);
         job->carve(*ready, (char *)*ready + self);
     } else if (attn__is_dry(&c) && attn__tell(&t, &c, ATTN__TABLE(plan->call.kern), self + bytes)) {
-        job->say(&t, plan);
+        if (ATTN__LARGE)
+            job->say(&t, plan);
     }
     return attn__check_end(&c);
 }
@@ -8766,16 +8767,17 @@ enum attn__role {
     ATTN__BROADCASTS = 1 << 3, /* 1 stands for any size */
     ATTN__ANY_FLOAT = 1 << 4,  /* F64 too, whatever the compute type */
     ATTN__ANY_TYPE = 1 << 5,   /* any float type or BOOL */
-    ATTN__BOOL = 1 << 6,       /* BOOL alone */
-    ATTN__IN_PLACE = 1 << 7,   /* an output that may be the very same view as an input */
-    ATTN__STORED = 1 << 8,     /* in a cache: any type of float, and I8; an output where the check says so */
-    ATTN__COMPUTED = 1 << 9,   /* of the compute type alone */
-    ATTN__SUM = 1 << 10,       /* no 16-bit type where the check says so */
-    ATTN__MAT = 1 << 11,       /* an attn_mat; else an attn_tensor, or an array: a pointer to as many elements as its */
-    ATTN__BYTES = 1 << 12,     /* letters say, of one byte, */
-    ATTN__FLOATS = 1 << 13,    /* of four, */
-    ATTN__DOUBLES = 1 << 14,   /* of eight, */
-    ATTN__IF_ANY = 1 << 15,    /* and may be absent if there are none */
+    ATTN__WORDS = ATTN__ANY_TYPE | ATTN__OPTIONAL, /* of 4 or 8 bytes, as F32 or F64, which they are not */
+    ATTN__BOOL = 1 << 6,                           /* BOOL alone */
+    ATTN__IN_PLACE = 1 << 7,                       /* an output that may be the very same view as an input */
+    ATTN__STORED = 1 << 8,   /* in a cache: any type of float, and I8; an output where the check says so */
+    ATTN__COMPUTED = 1 << 9, /* of the compute type alone */
+    ATTN__SUM = 1 << 10,     /* no 16-bit type where the check says so */
+    ATTN__MAT = 1 << 11,     /* an attn_mat; else an attn_tensor, or an array: a pointer to as many elements as its */
+    ATTN__BYTES = 1 << 12,   /* letters say, of one byte, */
+    ATTN__FLOATS = 1 << 13,  /* of four, */
+    ATTN__DOUBLES = 1 << 14, /* of eight, */
+    ATTN__IF_ANY = 1 << 15,  /* and may be absent if there are none */
     ATTN__LENGTHS = sizeof(size_t) == 8 ? ATTN__DOUBLES : ATTN__FLOATS,
     ATTN__ARRAY = ATTN__BYTES | ATTN__FLOATS | ATTN__DOUBLES,
     ATTN__POINTER = ATTN__BYTES /* of which is asked whether it is there: without letters it has no elements */
@@ -9019,7 +9021,8 @@ static int attn__is_empty(const attn__box *box)
 /* May an element of this type go there, where the compute type is F64 (wide) or F32? */
 static int attn__is_dtype(attn_dtype dtype, int role, int wide)
 {
-    const unsigned half = 1u << ATTN_F16 | 1u << ATTN_BF16, all = half | 1u << ATTN_F32 | ATTN__HAS_F64 << ATTN_F64;
+    const int any = ATTN__HAS_F64 || (role & ATTN__WORDS) == ATTN__WORDS;
+    const unsigned half = 1u << ATTN_F16 | 1u << ATTN_BF16, all = half | 1u << ATTN_F32 | (any ? 1u << ATTN_F64 : 0);
     unsigned fits = wide ? 1u << ATTN_F64 : half | 1u << ATTN_F32;
     if (role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT | ATTN__STORED | ATTN__ARRAY))
         fits = all | (role & ATTN__STORED ? 1u << ATTN_I8 : 0) |
