@@ -6,6 +6,7 @@
 
 long test_tiles;                 /* how many tiles the engine has computed */
 extern const int test_optimised; /* whether the compiler was asked to optimise the library */
+extern const int test_small;     /* ATTN_SMALL */
 
 /* ---- what a pool asks of the system ---- */
 
@@ -77,3 +78,18 @@ const int test_optimised = 1;
 #else
 const int test_optimised = 0;
 #endif
+
+#ifdef ATTN_SMALL
+const int test_small = 1;
+#else
+const int test_small = 0;
+#endif
+
+/* The types that it computes in. */
+#ifdef ATTN_NO_F64
+#define WIDE ATTN_F32
+#else
+#define WIDE ATTN_F64
+#endif
+extern const attn_dtype test_wide, test_floats[4];
+const attn_dtype test_wide = WIDE, test_floats[4] = {ATTN_F32, WIDE, ATTN_F16, ATTN_BF16};

@@ -1,8 +1,6 @@
 /* Multi-head layers of random numbers, and their projections in dull loops. */
 #include "mha.h"
 
-static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
-
 /* A function of the score and every index. */
 static void bend_scores(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
 {
@@ -67,7 +65,7 @@ static void make_rules(layer *t, int layout)
     if (test_below(3) == 0)
         t->o.mask = spread(ATTN_BOOL, n, layout);
     if (test_below(3) == 0)
-        t->o.bias = spread(floats[test_below(4)], n, layout);
+        t->o.bias = spread(test_floats[test_below(4)], n, layout);
 }
 
 static void make_numbers(layer *t)
@@ -93,11 +91,11 @@ void make_outputs(layer *t, attn_dtype type, int weights, int others, int layout
     t->out = test_tensor(type, n->B, 1, n->Lq, n->E, layout);
     t->o.lse = t->o.weights = t->o.scores = none;
     if (weights)
-        t->o.weights = test_tensor(floats[others % 4], n->B, weights == 1 ? n->H : 1, n->Lq, n->Lk, layout);
+        t->o.weights = test_tensor(test_floats[others % 4], n->B, weights == 1 ? n->H : 1, n->Lq, n->Lk, layout);
     if (others & 4)
-        t->o.lse = test_tensor(floats[others / 8 % 4], n->B, n->H, n->Lq, 1, layout);
+        t->o.lse = test_tensor(test_floats[others / 8 % 4], n->B, n->H, n->Lq, 1, layout);
     if (others & 32) {
-        t->o.scores = test_tensor(floats[others / 64 % 4], n->B, n->H, n->Lq, n->Lk, layout);
+        t->o.scores = test_tensor(test_floats[others / 64 % 4], n->B, n->H, n->Lq, n->Lk, layout);
         t->o.scores_stage = (attn_stage)(others / 256 % 3);
     }
 }
@@ -114,7 +112,7 @@ layer make_layer(shape n, attn_dtype dtype, unsigned with)
     for (int i = 0; i < 8; i++) {
         type[i] = dtype;
         if (with & WITH_TYPES && dtype != ATTN_F64 && test_below(3) == 0)
-            type[i] = floats[test_below(3) ? 2 + test_below(2) : 0];
+            type[i] = test_floats[test_below(3) ? 2 + test_below(2) : 0];
         if (with & WITH_LAYOUTS)
             in[i] = (int)test_below((size_t)(i < 4 ? tensors : mats));
     }
@@ -167,7 +165,7 @@ real fit(real x, test_mode mode)
 attn_tensor project(attn_tensor x, attn_mat w, const float *bias, size_t heads, test_mode mode)
 {
     size_t D = w.cols / heads;
-    attn_tensor y = test_tensor(mode == NAIVE32 ? ATTN_F32 : ATTN_F64, x.batch, heads, x.len, D, T_BHLD);
+    attn_tensor y = test_tensor(mode == NAIVE32 ? ATTN_F32 : test_wide, x.batch, heads, x.len, D, T_BHLD);
     real *row = test_reals(x.dim), *matrix = test_values(w);
     for (size_t b = 0; b < x.batch; b++)
         for (size_t i = 0; i < x.len; i++) {

@@ -42,6 +42,13 @@ extern int test_quick; /* the short version */
 
 typedef long double real; /* what references are computed in */
 
+/* ---- what the implementation is: these are of tests/attn_impl.c ---- */
+extern const int test_small; /* ATTN_SMALL */
+
+/* The widest type that it computes in, F64 or, with ATTN_NO_F64, F32; and all of them: F32, that, F16, BF16. What is
+   tried of both types meets F32 twice then. A tensor that only the tests compute with may be F64 all the same. */
+extern const attn_dtype test_wide, test_floats[4];
+
 /* ---- checks: each returns whether it held ---- */
 #define CHECK(condition) test_check((condition) ? 1 : 0, __FILE__, __LINE__, #condition)
 #define CHECK_STATUS(call, want) test_check_status(call, want, __FILE__, __LINE__, #call)

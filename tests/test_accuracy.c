@@ -300,7 +300,7 @@ static void check_two_keys(record *most)
     static const double q[] = {-19.0252743, 13.2321386}, k[] = {-8.62814999, -19.9261684, 2.74434233, -3.49517274};
     for (int wide = 0; wide < 2; wide++)
         for (size_t Lq = 1; Lq < 40; Lq += 38) {
-            trial t = make(RANDOM, wide ? ATTN_F64 : ATTN_F32, (sizes){Lq, 2, 2, 1}, 1);
+            trial t = make(RANDOM, wide ? test_wide : ATTN_F32, (sizes){Lq, 2, 2, 1}, 1);
             t.o.scale = 0;
             for (size_t h = 0; h < t.q.heads; h++)
                 for (size_t d = 0; d < 2; d++) {
@@ -320,7 +320,7 @@ TEST(accuracy_element)
     static const size_t depths[] = {1, 2, 2, 2, 3, 4, 5, 8, 16, 33, 64, 128, 256};
     static const size_t keys[] = {1, 2, 2, 2, 3, 5, 16, 17, 40, 64, 129, 300, 1000, 4096},
                         rows[] = {1, 1, 2, 5, 20, 40};
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F32, ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype types[] = {ATTN_F32, ATTN_F32, ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     record most[TEST_LAST_ISA + 1] = {{0, 0}};
     check_two_keys(most);
     for (size_t n = 0; n < (test_quick ? 150 : 1500); n++) {
@@ -338,11 +338,11 @@ TEST(accuracy_element)
         check_trial(&t, most);
     }
     for (size_t n = 0; n < (test_quick ? 10 : 100); n++) {
-        trial t = make(CLIMB, n % 2 ? ATTN_F64 : ATTN_F32, (sizes){1, n % 3 ? 2 : 40, depths[12 - n % 13] | 1, 2}, 1);
+        trial t = make(CLIMB, n % 2 ? test_wide : ATTN_F32, (sizes){1, n % 3 ? 2 : 40, depths[12 - n % 13] | 1, 2}, 1);
         check_trial(&t, most);
     }
     for (size_t n = 0; n < (test_quick ? 2 : 6); n++) { /* long chains of keys, and splits */
-        trial t = make(n % 2 ? STEPS : CONSTANT, n % 3 ? ATTN_F32 : ATTN_F64, (sizes){1, 10000 + 9000 * n, 1, 1}, 1);
+        trial t = make(n % 2 ? STEPS : CONSTANT, n % 3 ? ATTN_F32 : test_wide, (sizes){1, 10000 + 9000 * n, 1, 1}, 1);
         check_trial(&t, most);
     }
     report(most);
@@ -357,7 +357,7 @@ TEST(accuracy_rms)
             real got[TEST_LAST_ISA + 1] = {0}, naive[TEST_LAST_ISA + 1] = {0}, worst[TEST_LAST_ISA + 1] = {0};
             for (size_t n = 0; n < (test_quick ? 3 : 20); n++) {
                 sizes s = {n % 3 ? 48 : 12, 16 + test_below(180), 1 + test_below(64), 6};
-                trial t = make(kinds[c], wide ? ATTN_F64 : ATTN_F32, s, any(0.5, n % 2 ? 8 : 20));
+                trial t = make(kinds[c], wide ? test_wide : ATTN_F32, s, any(0.5, n % 2 ? 8 : 20));
                 real u = unit(t.compute);
                 answers want, plain;
                 if (t.kind == SLOPED)
@@ -442,7 +442,7 @@ TEST(accuracy_chains)
     for (size_t n = 0; n < 4; n++)
         for (int few = 0; few < 2; few++)
             for (int wide = 0; wide <= test_real_is_wider(); wide++) {
-                attn_dtype type = wide ? ATTN_F64 : ATTN_F32;
+                attn_dtype type = wide ? test_wide : ATTN_F32;
                 size_t rows = few ? 4 : 40, cols = few ? 400 : 40, K = depths[n];
                 attn_mat a = test_random_mat(type, rows, K, PACKED), b = test_random_mat(type, K, cols, TRANSPOSED);
                 attn_tensor q = {a.data, type, 1, 1, rows, K, 0, 0, a.row_stride, 1};
@@ -481,7 +481,7 @@ TEST(accuracy_first_keys)
     for (int few = 0; few < 2; few++)
         for (int wide = 0; wide <= test_real_is_wider(); wide++)
             FOR_EACH_ISA (isa) {
-                attn_dtype type = wide ? ATTN_F64 : ATTN_F32;
+                attn_dtype type = wide ? test_wide : ATTN_F32;
                 size_t rows = few ? 1 : 20, keys = 64, dims = 70;
                 attn_ctx ctx = test_ctx(isa);
                 attn_tensor q = test_tensor(type, 1, 1, rows, 3, T_BHLD), k = test_tensor(type, 1, 1, keys, 3, T_BHLD);
@@ -573,6 +573,6 @@ TEST(accuracy_scores)
         for (size_t n = 0; n < (test_quick ? 20 : 200); n++) {
             sizes s = {n % 3 ? 1 + test_below(4) : 20 + test_below(20), 2 + test_below(n % 7 ? 20 : 300),
                        1 + test_below(n % 5 ? 8 : 80), 1};
-            check_scores(isa, n % 4 ? ATTN_F32 : ATTN_F64, s, pow(10, any(-1, 4.7)), n % 8 < 5);
+            check_scores(isa, n % 4 ? ATTN_F32 : test_wide, s, pow(10, any(-1, 4.7)), n % 8 < 5);
         }
 }

@@ -464,7 +464,7 @@ static int run_case(long number, const grid_point *p)
     test_case("BACKWARD_CASE=%ld", number);
     make(&t[ATTN_ISA_SCALAR], p, (uint64_t)number);
     go_forward(&t[ATTN_ISA_SCALAR], p, ATTN_ISA_SCALAR);
-    FOR_EACH_ISA_OF (isa, trial_types[p->at[A_TYPES]][0]) {
+    FOR_EACH_ISA_OF (isa, trial_type(p->at[A_TYPES], 0)) {
         if (!trial_runs_on(isa, number))
             continue;
         test_case("BACKWARD_CASE=%ld, %s", number, attn_isa_string(isa));
@@ -488,7 +488,7 @@ static int run_case(long number, const grid_point *p)
     }
     good &= CHECK(!t[ATTN_ISA_SCALAR].user.strayed);
     answer(&a, &t[ATTN_ISA_SCALAR], ATTN_ISA_SCALAR);
-    FOR_EACH_ISA_OF (isa, trial_types[p->at[A_TYPES]][0]) {
+    FOR_EACH_ISA_OF (isa, trial_type(p->at[A_TYPES], 0)) {
         if (!trial_runs_on(isa, number))
             continue;
         test_case("BACKWARD_CASE=%ld, %s", number, attn_isa_string(isa));
@@ -560,15 +560,15 @@ TEST(backward_bound)
 {
     static const size_t counts[] = {3, 337, 3359, 7170, 20000};
     static const double caps[] = {0.05, 1, 20}, scores[] = {0.1, 0.35, 0.6, 2, 5, 8.7};
-    static const attn_dtype made_types[] = {ATTN_F32, ATTN_F64, ATTN_BF16};
+    const attn_dtype made_types[] = {ATTN_F32, test_wide, ATTN_BF16};
     memset(report, 0, sizeof report);
     for (int n = 0; n < COUNT(counts) * 2; n++) {
-        trial t = plain_trial(n % 2 ? ATTN_F64 : ATTN_F32, 1, counts[n / 2], 1, 1);
+        trial t = plain_trial(n % 2 ? test_wide : ATTN_F32, 1, counts[n / 2], 1, 1);
         test_fill_tensor(t.c.q, 0);
         check_made(&t, "equal scores");
     }
     for (int n = 0; n < COUNT(caps) * COUNT(scores) * 4; n++) {
-        trial t = plain_trial(n % 2 ? ATTN_F64 : ATTN_F32, 1, 2, 1, 1);
+        trial t = plain_trial(n % 2 ? test_wide : ATTN_F32, 1, 2, 1, 1);
         t.c.o.softcap = caps[n / 4 % COUNT(caps)];
         test_fill_tensor(t.c.q, 1), test_fill_tensor(t.c.dout, 1);
         test_tensor_set(t.c.k, 0, 0, 0, 0, scores[n / 4 / COUNT(caps)]), test_tensor_set(t.c.k, 0, 0, 1, 0, 0);
@@ -595,7 +595,7 @@ TEST(backward_bound)
         check_made(&t, "cancelling terms");
     }
     for (int n = 0; n < 8; n++) {
-        trial t = plain_trial(n % 2 ? ATTN_F64 : ATTN_F32, 1, n % 4 < 2 ? 2 : 40, n < 4 ? 65 : 257, 1);
+        trial t = plain_trial(n % 2 ? test_wide : ATTN_F32, 1, n % 4 < 2 ? 2 : 40, n < 4 ? 65 : 257, 1);
         sdpa_climb(t.c.q, t.c.k, t.c.v, 64);
         check_made(&t, "climbing sums");
     }
@@ -643,7 +643,7 @@ static void check_rms(trial *t, double most)
 TEST(backward_rms)
 {
     static const size_t rows[] = {1, 2, 3, 16, 64}, keys[] = {1, 2, 4, 30, 64, 200}, depths[] = {1, 4, 16, 64};
-    static const attn_dtype rms_types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype rms_types[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     for (int n = 0; n < COUNT(rows) * COUNT(keys) * COUNT(depths); n += test_quick ? 7 : 1)
         for (int times = 0; times < (test_quick ? 1 : 3); times++) {
             size_t Lq = rows[n % COUNT(rows)], Lk = keys[n / COUNT(rows) % COUNT(keys)];

@@ -677,10 +677,10 @@ TEST(backward_sums)
     FOR_EACH_ISA (isa)
         for (int rows = 0; rows < 2; rows++) {
             attn_ctx ctx = test_ctx(isa);
-            attn_tensor dlse = test_tensor(ATTN_F64, rows ? 1 : 2, 1, rows ? 2 : 1, 1, T_BHLD);
+            attn_tensor dlse = test_tensor(test_wide, rows ? 1 : 2, 1, rows ? 2 : 1, 1, T_BHLD);
             attn_tensor lse = test_tensor_like(dlse, T_BHLD), q = test_tensor_like(dlse, T_BHLD);
-            attn_tensor k = test_tensor(ATTN_F64, dlse.batch, 1, rows ? 2 : 1, 1, T_BHLD);
-            attn_mat bias = test_mat(ATTN_F64, 1, 1, PACKED), dbias = test_mat(ATTN_F64, 1, 1, PACKED);
+            attn_tensor k = test_tensor(test_wide, dlse.batch, 1, rows ? 2 : 1, 1, T_BHLD);
+            attn_mat bias = test_mat(test_wide, 1, 1, PACKED), dbias = test_mat(test_wide, 1, 1, PACKED);
             float slope = 1, sink = -1, dslope = (float)ldexp(1, -25), dsink = -dslope;
             attn_opts o = {0};
             attn_grads g = {0};

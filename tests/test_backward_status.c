@@ -168,7 +168,7 @@ static void keep_gradients(void *user, void *dscores, const void *before, size_t
 
 static attn_tensor array_of(void *data, size_t count, size_t size)
 {
-    return attn_bhld(data, size == 8 ? ATTN_F64 : ATTN_F32, 1, 1, 1, count);
+    return attn_bhld(data, size == 8 ? test_wide : ATTN_F32, 1, 1, 1, count);
 }
 
 static attn_tensor floats_of(size_t count, float value)
@@ -224,7 +224,7 @@ static attn_status inflict_view(call_state *s, const call_state *good, int arg, 
     if (role & ARRAY)
         return ATTN_OK;
     if (kind == WIDE) {
-        t->dtype = ATTN_F64;
+        t->dtype = test_wide;
         *names |= arg == Q ? ~(uint64_t)0 : 0; /* the others fit q no longer */
         return role & ANY_FLOAT ? ATTN_OK : ATTN_ERR_DTYPE;
     }
@@ -512,8 +512,6 @@ TEST(backward_status_pointers)
 
 /* ---- types ---- */
 
-static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
-
 /* The views of a call whose types are given: f64 iff q is, then all of them; lse in the compute type. */
 TEST(backward_status_types)
 {
@@ -526,7 +524,7 @@ TEST(backward_status_types)
         int one = test_maybe() ? (int)test_below(KINDS) : -1; /* mostly all of a family but one */
         int family = test_maybe();
         for (int m = 0; m < KINDS; m++)
-            type[kinds[m]] = (m == one) != family ? ATTN_F64 : floats[2 * test_below(2) + (test_below(2) ? 1 : 0)];
+            type[kinds[m]] = (m == one) != family ? test_wide : test_floats[2 * test_below(2) + (test_below(2) ? 1 : 0)];
         for (int m = 0; m < KINDS; m++) {
             if (!((m == one) != family) && type[kinds[m]] == ATTN_F64)
                 type[kinds[m]] = ATTN_F32;
@@ -537,20 +535,20 @@ TEST(backward_status_types)
         s.t[V] = filled(type[V], 1, 1, 4, 5);
         s.t[DOUT] = filled(type[DOUT], 1, 2, 2, 5);
         s.t[OUT] = filled(type[OUT], 1, 2, 2, 5);
-        type[LSE] = floats[test_below(4)];
+        type[LSE] = test_floats[test_below(4)];
         if (test_below(4))
             type[LSE] = type[Q] == ATTN_F64 ? ATTN_F64 : ATTN_F32;
         s.t[LSE] = filled(type[LSE], 1, 2, 2, 1);
-        s.t[DLSE] = filled(floats[test_below(4)], 1, 2, 2, 1);
-        s.t[BIAS] = filled(floats[test_below(4)], 1, 2, 2, 4);
-        s.t[DBIAS] = tensor(floats[test_below(4)], 1, 2, 2, 4);
+        s.t[DLSE] = filled(test_floats[test_below(4)], 1, 2, 2, 1);
+        s.t[BIAS] = filled(test_floats[test_below(4)], 1, 2, 2, 4);
+        s.t[DBIAS] = tensor(test_floats[test_below(4)], 1, 2, 2, 4);
         s.t[DQ] = tensor(type[DQ], 1, 2, 2, 3);
         s.t[DK] = tensor(type[DK], 1, 1, 4, 3);
         s.t[DV] = tensor(type[DV], 1, 1, 4, 5);
         if (test_below(3) == 0) {
-            s.t[BIAS] = filled(floats[test_below(4)], 1, 1, 2, 5);
+            s.t[BIAS] = filled(test_floats[test_below(4)], 1, 1, 2, 5);
             s.t[BIAS] = attn_relative(as_mat(s.t[BIAS]), 2, 4);
-            s.t[BY_DISTANCE] = tensor(floats[test_below(4)], 1, 1, 2, 5);
+            s.t[BY_DISTANCE] = tensor(test_floats[test_below(4)], 1, 1, 2, 5);
             if (test_maybe())
                 memset(&s.t[DBIAS], 0, sizeof s.t[DBIAS]);
         }
@@ -886,7 +884,7 @@ static int same_outputs(const call_state *s, const call_state *other)
 TEST(backward_status_scratch)
 {
     static const size_t widths[] = {0, 1, 2, 3, 5};
-    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype dtypes[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 5 * 4; n++) {
             call_state s, fed;
@@ -921,7 +919,7 @@ TEST(backward_status_scratch_unread)
 
 TEST(backward_status_no_memory)
 {
-    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16};
+    const attn_dtype dtypes[] = {ATTN_F32, test_wide, ATTN_F16};
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 6; n++) {
             call_state s = large_call(dtypes[n % 3], n < 3);
@@ -952,7 +950,7 @@ TEST(backward_status_errno)
 {
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 2; n++) {
-            call_state s = large_call(n ? ATTN_F64 : ATTN_F32, 1);
+            call_state s = large_call(n ? test_wide : ATTN_F32, 1);
             s.ctx.isa = isa;
             test_fill(attn_head(s.t[K], 0, 1), n ? 300 : 90); /* weights that are too small for a number */
             s.opts.softcap = 1e4;
@@ -1005,7 +1003,7 @@ TEST(backward_fences)
             const size_t *dim = dims[test_below(6)], *key = keys[n % 12], *query = queries[n / 12 % 6];
             size_t Lk = key[0], valid = key[1], Lq = query[0], rows = query[1], H = 1 + test_below(2), D = dim[0],
                    Dv = dim[1];
-            attn_dtype type = floats[test_below(4)], compute = type == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+            attn_dtype type = test_floats[test_below(4)], compute = type == ATTN_F64 ? ATTN_F64 : ATTN_F32;
             int backwards = test_maybe(), of_rows = test_maybe();
             test_runner runner;
             fenced_call c;
@@ -1018,7 +1016,7 @@ TEST(backward_fences)
             if (test_maybe())
                 c.s.t[MASK] = test_fenced_pairs(ATTN_BOOL, test_maybe() ? Lq : 1, Lk, valid, backwards);
             if (test_maybe())
-                c.s.t[BIAS] = test_fenced_pairs(floats[test_below(4)], test_maybe() ? Lq : 1, Lk, valid, backwards);
+                c.s.t[BIAS] = test_fenced_pairs(test_floats[test_below(4)], test_maybe() ? Lq : 1, Lk, valid, backwards);
             if (test_maybe())
                 c.s.t[SINKS] = floats_of(H, 0.25f);
             c.s.opts.softcap = test_maybe() ? 2 : 0;
@@ -1038,7 +1036,7 @@ TEST(backward_fences)
             c.s.t[LSE] = fenced_copy(c.s.t[LSE], rows, of_rows);
             c.s.t[DOUT] = test_fenced_rows(type, H, Lq, Dv, rows, 1, of_rows);
             if (test_maybe())
-                c.s.t[DLSE] = test_fenced_rows(floats[test_below(4)], H, Lq, 1, rows, 1, of_rows);
+                c.s.t[DLSE] = test_fenced_rows(test_floats[test_below(4)], H, Lq, 1, rows, 1, of_rows);
             if (test_below(4))
                 c.s.t[DQ] = test_fenced_rows(type, H, Lq, D, Lq, 1, test_maybe());
             if (test_below(4))
@@ -1047,7 +1045,7 @@ TEST(backward_fences)
                 c.s.t[DV] = test_fenced_rows(type, 1, Lk, Dv, Lk, 1, test_maybe());
             if (!test_absent_tensor(c.s.t[BIAS]) && test_maybe())
                 c.s.t[DBIAS] =
-                    test_fenced_rows(floats[test_below(4)], 1, c.s.t[BIAS].len, Lk, c.s.t[BIAS].len, 1, test_maybe());
+                    test_fenced_rows(test_floats[test_below(4)], 1, c.s.t[BIAS].len, Lk, c.s.t[BIAS].len, 1, test_maybe());
             if (!test_absent_tensor(c.s.t[SINKS]))
                 c.s.t[DSINKS] = test_fenced_rows(ATTN_F32, 1, 1, H, 1, 1, test_maybe());
             c.s.ctx.parallel = test_serial_backwards(&runner, n % 3 + 1);

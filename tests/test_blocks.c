@@ -244,7 +244,7 @@ static int run_case(long number, const grid_point *p)
         if (t.c.o.causal_offset && (t.offsets[b] > 1 << 24 || t.offsets[b] < -(1 << 24)))
             t.c.o.alibi_slopes = NULL;
     masked = with_mask(&t.c.o, t.B, t.H, t.Hkv, t.Lq, t.Lk);
-    FOR_ISAS_OF_CASE (isa, trial_types[p->at[A_TYPES]][0], (size_t)number) {
+    FOR_ISAS_OF_CASE (isa, trial_type(p->at[A_TYPES], 0), (size_t)number) {
         test_case("BLOCKS_CASE=%ld, %s", number, attn_isa_string(isa));
         good &= check_forward(&t, &masked, p, isa);
         test_case("BLOCKS_CASE=%ld, backward, %s", number, attn_isa_string(isa));
@@ -296,7 +296,7 @@ TEST(blocks_contexts)
         FOR_EACH_ISA (isa) {
             grid_call c, want;
             size_t heads = cases[n].over == OVER_ONE ? 1 : cases[n].over == OVER_KV ? cases[n].Hkv : cases[n].H;
-            plain_call(&c, trial_floats[n % 4], cases[n].B, cases[n].H, cases[n].Hkv, cases[n].Lq, cases[n].Lk, 8,
+            plain_call(&c, test_floats[n % 4], cases[n].B, cases[n].H, cases[n].Hkv, cases[n].Lq, cases[n].Lk, 8,
                        n % 2 ? T_BLHD : T_BHLD);
             c.o.blocks = make_lists(cases[n].q_len, cases[n].kv_len, n % 3 ? cases[n].B : 1, heads, cases[n].Lq,
                                     cases[n].Lk, cases[n].kind, n % 4);
@@ -360,7 +360,7 @@ TEST(blocks_runs)
                 int what = options[n / 3];
                 grid_bend user = {0};
                 grid_call c, want;
-                plain_call(&c, trial_floats[(n / 3 + m) % 4], 1, 2, 1, Lq, LK, 8, m % 2 ? T_BHLD : T_BLHD);
+                plain_call(&c, test_floats[(n / 3 + m) % 4], 1, 2, 1, Lq, LK, 8, m % 2 ? T_BHLD : T_BLHD);
                 c.o.blocks = make_lists(m % 2 ? 1 : 16, kv_lens[m], 1, m / 2 + 1, Lq, LK,
                                         (n + m) % 2 ? LIST_HALF : LIST_ALTERNATING, 0);
                 c.o.softcap = what & SOFTCAP ? 2 : 0;
@@ -403,7 +403,7 @@ TEST(blocks_masked_halves)
         FOR_EACH_ISA (isa) {
             size_t Lq = rows[hidden % 3], kv_len = kv_lens[hidden / 3 % 3];
             grid_call c, want;
-            plain_call(&c, trial_floats[hidden % 4], 1, 2, 1, Lq, LK, 8, T_BHLD);
+            plain_call(&c, test_floats[hidden % 4], 1, 2, 1, Lq, LK, 8, T_BHLD);
             c.o.blocks = make_lists(Lq, kv_len, 1, 1, Lq, LK, hidden % 2 ? LIST_TENTH : LIST_ALTERNATING, 0);
             c.o.mask = test_random_tensor(ATTN_BOOL, 1, 1, Lq, LK, T_BHLD);
             for (size_t i = 0; i < Lq; i++)
@@ -482,7 +482,7 @@ TEST(blocks_tiles)
             long all, listed;
             uint32_t *count, *list;
             unsigned char holds[MOST_TILES] = {0};
-            plain_call(&c, n % 3 ? ATTN_F32 : ATTN_F64, 1, 2, 1, Lq, LK, 2, T_BHLD);
+            plain_call(&c, n % 3 ? ATTN_F32 : test_wide, 1, 2, 1, Lq, LK, 2, T_BHLD);
             c.batch_invariant = n / 4 % 2;
             all = tiles_of(&c, isa);
             tile_keys = are_few(&c, isa) ? 256 : 128, tiles = LK / tile_keys;
@@ -603,7 +603,7 @@ TEST(blocks_never_read)
             for (int over = 0; over < OVERS; over++) {
                 holes w;
                 grid_call want;
-                plain_call(&w.c, trial_floats[(n + (size_t)over) % 4], 1, 4, 2, cases[n].Lq, cases[n].Lk, n % 2 ? 8 : 5,
+                plain_call(&w.c, test_floats[(n + (size_t)over) % 4], 1, 4, 2, cases[n].Lq, cases[n].Lk, n % 2 ? 8 : 5,
                            T_BHLD);
                 w.isa = isa;
                 w.c.o.blocks = make_lists(cases[n].q_len, cases[n].kv_len, 1,
@@ -649,7 +649,7 @@ TEST(blocks_fences)
             fenced_lists f;
             size_t rows = n % 3 ? 50 : 1, lists;
             grid_call want;
-            plain_call(&f.c, n % 2 ? ATTN_F32 : ATTN_F64, 2, 4, 2, rows, 300, 4, T_BHLD);
+            plain_call(&f.c, n % 2 ? ATTN_F32 : test_wide, 2, 4, 2, rows, 300, 4, T_BHLD);
             f.isa = isa;
             f.c.o.blocks = make_lists(n % 4 ? 16 : 1, n % 5 ? 16 : 1, 1 + (size_t)n % 2, n % 4 == 3 ? 4 : 2, rows, 300,
                                       LIST_MIXED, 0);
@@ -815,7 +815,7 @@ TEST(blocks_layer)
 {
     for (int n = 0; n < (test_quick ? 6 : 18); n++)
         FOR_EACH_ISA (isa) {
-            attn_dtype type = n % 2 ? ATTN_F64 : ATTN_F32;
+            attn_dtype type = n % 2 ? test_wide : ATTN_F32;
             size_t Lq = n % 3 ? 40 : 1, Lk = n % 3 == 2 ? 140 : 60;
             size_t weights = n % 4 ? 1 : LAYER_H;
             int over = n / 3 % OVERS;

@@ -16,8 +16,6 @@ typedef struct shape {
 enum { MOST_ITEMS = 9, EDGE = 96 };
 
 static const attn_dtype kinds[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_I8};
-static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
-
 static void trying(shape s, const char *what)
 {
     test_case("%s%s, %zu x %zu x %zu x %zu, %zu: %s", s.ring ? "ring of " : "", test_dtype_name(s.dtype), s.B, s.Hkv,
@@ -662,8 +660,8 @@ TEST(cache_append_types)
             cache = new_cache(s);
             m = new_model(s);
             for (int again = 0; again <= s.ring; again++) { /* a ring wraps around */
-                k = hard_tensor(floats[n % 4], &m, L, K);
-                v = hard_tensor(floats[n / 4 % 4], &m, L, V);
+                k = hard_tensor(test_floats[n % 4], &m, L, K);
+                v = hard_tensor(test_floats[n / 4 % 4], &m, L, V);
                 CHECK_STATUS(attn_kv_cache_append(&cache, k, v, NULL), ATTN_OK);
                 tell(&m, &cache, k, v, NULL);
                 CHECK(holds(&cache, &m));
@@ -742,7 +740,7 @@ TEST(cache_rows_apart)
     for (int kind = 0; kind < 2; kind++) {
         shape s = {2, 3, 6, 5, 4, ATTN_F32, 0};
         attn_kv_cache cache;
-        attn_tensor k = test_tensor(ATTN_F32, 2, 3, 4, 5, T_BLHD), v = test_tensor(ATTN_F64, 2, 3, 4, 4, T_TURNED);
+        attn_tensor k = test_tensor(ATTN_F32, 2, 3, 4, 5, T_BLHD), v = test_tensor(test_wide, 2, 3, 4, 4, T_TURNED);
         int held = 1;
         s.ring = kind;
         trying(s, "numbered");
@@ -1492,12 +1490,12 @@ TEST(cache_i8_rows)
         for (int which = K; which <= V; which++) {
             shape s = {1, 1, L, ROW, ROW, ATTN_I8, 0};
             attn_kv_cache cache = new_cache(s);
-            attn_tensor t = test_tensor(floats[type], 1, 1, L, ROW, T_STEP), other = test_tensor_like(t, T_BHLD);
+            attn_tensor t = test_tensor(test_floats[type], 1, 1, L, ROW, T_STEP), other = test_tensor_like(t, T_BHLD);
             test_fill_tensor(other, 1);
-            trying(s, test_dtype_name(floats[type]));
+            trying(s, test_dtype_name(test_floats[type]));
             for (size_t i = 0; i < L; i++) {
                 double most = sizes[i / 3];
-                set_row(t, i, floats[type] == ATTN_F16 && most > 65504 ? 65504 : most);
+                set_row(t, i, test_floats[type] == ATTN_F16 && most > 65504 ? 65504 : most);
                 if (i % 3 == 1)
                     for (size_t d = 0; d < ROW; d++)
                         test_tensor_set(t, 0, 0, i, d, i % 2 ? 0.0 : -0.0);
@@ -1509,7 +1507,7 @@ TEST(cache_i8_rows)
             }
             CHECK_STATUS(attn_kv_cache_append(&cache, which == K ? t : other, which == K ? other : t, NULL), ATTN_OK);
             for (size_t i = 0; i < L; i++) {
-                test_case("%s, row %zu, largest %Lg", test_dtype_name(floats[type]), i, largest(t, i));
+                test_case("%s, row %zu, largest %Lg", test_dtype_name(test_floats[type]), i, largest(t, i));
                 check_row(&cache, which, t, i);
                 check_row(&cache, !which, other, i);
                 for (size_t d = 0; d < ROW && i % 3 == 1; d++)
@@ -1525,7 +1523,7 @@ TEST(cache_i8_nearest)
     shape s = {1, 1, 1, D, D, ATTN_I8, 0};
     for (int step = -1; step <= 1; step++) {
         attn_kv_cache cache = new_cache(s);
-        attn_tensor t = test_tensor(ATTN_F64, 1, 1, 1, D, T_BHLD);
+        attn_tensor t = test_tensor(test_wide, 1, 1, 1, D, T_BHLD);
         trying(s, "halves");
         test_tensor_set(t, 0, 0, 0, 0, 127); /* the scale is 1 */
         for (int n = -126; n < 127; n++)
@@ -2220,7 +2218,7 @@ TEST(cache_misfit_arguments)
     shape s = {1, 1, 4, 2, 2, ATTN_F32, 1}, tiny = {1, 1, 4, 2, 2, ATTN_I8, 0};
     attn_kv_cache cache = new_cache(s), small = new_cache(tiny), *inside = test_block(4096), before;
     attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, 10, 2, T_BHLD), q = attn_tensor_slice(k, 0, 1);
-    attn_tensor out = test_tensor(ATTN_F32, 1, 1, 1, 2, T_BHLD), d = test_random_tensor(ATTN_F64, 1, 1, 1, 2, T_BHLD);
+    attn_tensor out = test_tensor(ATTN_F32, 1, 1, 1, 2, T_BHLD), d = test_random_tensor(test_wide, 1, 1, 1, 2, T_BHLD);
     size_t q_len = (size_t)1 << (sizeof(size_t) * 8 - 1);
     attn_opts opts = {0};
     trying(s, "odd arguments");
@@ -2349,7 +2347,7 @@ TEST(cache_no_memory)
         shape s = {2, 2, 700, 200, 190, ATTN_F32, 0};
         attn_kv_cache cache, before;
         kv_call c = {&cache, NULL, {0}, {0}, NULL};
-        attn_tensor k = test_random_tensor(ATTN_F64, 2, 2, 64, 200, T_TURNED);
+        attn_tensor k = test_random_tensor(test_wide, 2, 2, 64, 200, T_TURNED);
         attn_tensor v = test_random_tensor(ATTN_F16, 2, 2, 64, 190, T_FLIPPED);
         attn_status status = ATTN_ERR_NOMEM;
         long live = test_memory_state.live, calls;
@@ -2497,8 +2495,8 @@ TEST(cache_errno)
             attn_ctx ctx = test_ctx(isa);
             attn_tensor q = test_random_tensor(ATTN_F32, 1, 1, 2, 200, T_BHLD),
                         out = test_tensor(ATTN_F32, 1, 1, 2, 150, T_BHLD);
-            attn_tensor k = test_random_tensor(ATTN_F64, 1, 1, 290, 200, T_BHLD),
-                        v = test_random_tensor(ATTN_F64, 1, 1, 290, 150, T_BHLD);
+            attn_tensor k = test_random_tensor(test_wide, 1, 1, 290, 200, T_BHLD),
+                        v = test_random_tensor(test_wide, 1, 1, 290, 150, T_BHLD);
             size_t from[1] = {0}, bytes;
             attn_dry_run dry = {0};
             attn_opts opts = {0};

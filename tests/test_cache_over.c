@@ -16,8 +16,6 @@ typedef struct shape {
 } shape;
 
 static const attn_dtype kinds[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_I8};
-static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
-
 /* The second of three layers of llama2.c's [layer][B][capacity][Hkv][D]. */
 static attn_tensor in_layers(attn_dtype dtype, shape s, size_t D)
 {
@@ -513,7 +511,7 @@ static void ask_anything(question *a, const pair *p)
             hide_lost(o->mask, p);
     }
     if (test_below(3) == 0) {
-        o->bias = any_broadcast(floats[test_below(4)], &a->c, any_width(p));
+        o->bias = any_broadcast(test_floats[test_below(4)], &a->c, any_width(p));
         prepare_bias(o->bias, longest(&p->over));
     }
     if (test_below(4) == 0)
@@ -535,8 +533,8 @@ static void append_at_random(pair *p)
         fits &= p->s.ring || p->lens[b] + (ragged ? lens[b] : L) <= p->s.capacity;
     }
     append_tensors(
-        p, test_random_tensor(floats[test_below(4)], p->s.B, p->s.Hkv, L, p->s.D, (int)test_below(T_OUT_LAYOUTS)),
-        test_random_tensor(floats[test_below(4)], p->s.B, p->s.Hkv, L, p->s.Dv, (int)test_below(T_OUT_LAYOUTS)),
+        p, test_random_tensor(test_floats[test_below(4)], p->s.B, p->s.Hkv, L, p->s.D, (int)test_below(T_OUT_LAYOUTS)),
+        test_random_tensor(test_floats[test_below(4)], p->s.B, p->s.Hkv, L, p->s.Dv, (int)test_below(T_OUT_LAYOUTS)),
         ragged ? lens : NULL, fits ? ATTN_OK : ATTN_ERR_VALUE);
 }
 
@@ -1031,7 +1029,7 @@ TEST(cache_row)
 {
     for (int n = 0; n < 4 * 4 * 2; n++) {
         shape s = {2, 3, 4, 7, 5, n / 16};
-        attn_dtype of_out = floats[n / 4 % 4];
+        attn_dtype of_out = test_floats[n / 4 % 4];
         attn_kv_cache cache = new_cache(s, kinds[n % 4]);
         attn_tensor k = test_random_tensor(ATTN_F32, 2, 3, 11, 7, T_BHLD),
                     v = test_random_tensor(ATTN_F32, 2, 3, 11, 5, 0);
@@ -1083,8 +1081,8 @@ TEST(cache_row_of_any_memory)
         for (size_t j = to[0]; j < p.lens[0]; j++)
             for (size_t b = 0; b < 2; b++) {
                 attn_tensor k = test_tensor(ATTN_F32, 2, 2, 1, 5, T_BLHD),
-                            v = test_tensor(ATTN_F64, 2, 2, 1, 3, T_BLHD);
-                attn_mat key = test_mat(ATTN_F32, 2, 5, STRIDED), value = test_mat(ATTN_F64, 2, 3, TRANSPOSED);
+                            v = test_tensor(test_wide, 2, 2, 1, 3, T_BLHD);
+                attn_mat key = test_mat(ATTN_F32, 2, 5, STRIDED), value = test_mat(test_wide, 2, 3, TRANSPOSED);
                 size_t lens[2];
                 lens[0] = b == 0, lens[1] = b == 1;
                 CHECK_STATUS(attn_kv_cache_row(key, &p.over, b, 0, j), ATTN_OK);
@@ -1432,7 +1430,7 @@ TEST(cache_wide_mask)
                 continue;
             begin(&p, s, kinds[n % 3], kinds[n % 3], n % PLACES);
             mask = test_random_tensor(ATTN_BOOL, n % 2 ? 2 : 1, n / 2 % 2 ? 4 : 1, 3, 37, n / 4);
-            bias = test_random_tensor(floats[n % 4], n / 2 % 2 ? 2 : 1, n % 2 ? 4 : 1, 3, 37, n / 4);
+            bias = test_random_tensor(test_floats[n % 4], n / 2 % 2 ? 2 : 1, n % 2 ? 4 : 1, 3, 37, n / 4);
             while (p.lens[1] < 37) {
                 size_t Lk, more[2];
                 more[0] = test_below(4), more[1] = 1 + test_below(7);

@@ -207,7 +207,7 @@ TEST(dropout_weights)
                                    {1, 4, 1, 1, 300, 4, 3}, {2, 4, 2, 17, 129, 16, 7}, {1, 2, 1, 3, 1100, 4, 3},
                                    {1, 6, 2, 33, 48, 9, 65}};
     static const double chances[] = {0.1, 0.5, 0.999, 1e-6, 0.9, 1 - DBL_EPSILON, 0.3};
-    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype dtypes[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     static const int layouts[] = {T_BHLD, T_BLHD, T_QKV, T_TURNED, T_FLIPPED, T_STEP};
     problem p;
     size_t turn = 0;
@@ -313,7 +313,7 @@ TEST(dropout_specials)
             problem p;
             attn_tensor clean, weights;
             size_t nans = 0, seen = 0, infinite = 0;
-            make(&p, isa, type ? ATTN_F64 : ATTN_F32, n, CAUSAL, T_BHLD);
+            make(&p, isa, type ? test_wide : ATTN_F32, n, CAUSAL, T_BHLD);
             test_case("%s, %s", attn_isa_string(isa), test_dtype_name(p.compute));
             p.opts.dropout.p = 0.5;
             clean = test_tensor_like(p.out, T_BHLD);

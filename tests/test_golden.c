@@ -86,7 +86,7 @@ static void check_cases(const golden_case *cases, size_t count, int f64)
             continue;
         check_case(c, ATTN_F32, layout);
         if (f64)
-            check_case(c, ATTN_F64, layout);
+            check_case(c, test_wide, layout);
         if (!large)
             check_case(c, n % 4 < 2 ? ATTN_F16 : ATTN_BF16, (int)(n % T_OUT_LAYOUTS));
     }

@@ -201,7 +201,7 @@ static void check_cases(const golden_backward *cases, size_t count)
     for (size_t n = 0; n < count; n++)
         if (!skipped(n)) {
             check_case(&cases[n], ATTN_F32, (int)(n % T_OUT_LAYOUTS));
-            check_case(&cases[n], ATTN_F64, (int)((n + 1) % T_OUT_LAYOUTS));
+            check_case(&cases[n], test_wide, (int)((n + 1) % T_OUT_LAYOUTS));
         }
 }
 
@@ -275,7 +275,7 @@ TEST(golden_backward_t5)
 {
     for (size_t n = 0; n < COUNT(golden_backward_t5); n++) {
         check_t5(&golden_backward_t5[n], ATTN_F32, (int)n);
-        check_t5(&golden_backward_t5[n], ATTN_F64, (int)n + 1);
+        check_t5(&golden_backward_t5[n], test_wide, (int)n + 1);
     }
 }
 
@@ -338,7 +338,7 @@ TEST(golden_backward_layers)
 {
     for (size_t n = 0; n < COUNT(golden_backward_layers); n++) {
         check_layer(&golden_backward_layers[n], ATTN_F32, (int)n % T_OUT_LAYOUTS);
-        check_layer(&golden_backward_layers[n], ATTN_F64, (int)(n + 1) % T_OUT_LAYOUTS);
+        check_layer(&golden_backward_layers[n], test_wide, (int)(n + 1) % T_OUT_LAYOUTS);
     }
 }
 
@@ -367,7 +367,7 @@ TEST(golden_backward_softmax)
     for (size_t n = 0; n < COUNT(golden_backward_softmax); n++)
         for (int layout = 0; layout < OUT_LAYOUTS; layout++) {
             check_softmax(&golden_backward_softmax[n], ATTN_F32, layout);
-            check_softmax(&golden_backward_softmax[n], ATTN_F64, layout);
+            check_softmax(&golden_backward_softmax[n], test_wide, layout);
         }
 }
 

@@ -52,7 +52,7 @@ static attn_blocks make_lists(size_t kv_len, size_t Lk)
 static void want_outputs(call *c, int all)
 {
     size_t B = c->q.batch, heads = c->q.heads, Lq = c->q.len;
-    attn_dtype wide = c->at.f64 ? ATTN_F64 : ATTN_F32;
+    attn_dtype wide = c->at.f64 ? test_wide : ATTN_F32;
     attn_tensor none = {0};
     c->out = test_tensor(c->q.dtype, B, heads, Lq, c->v.dim, T_BHLD);
     c->o.lse = c->o.weights = c->o.scores = none;
@@ -168,7 +168,7 @@ static int same(const call *part, const call *all, size_t b, size_t h, size_t i)
 /* Every kind with every type and D; quickly, every kind with every type, and every D. */
 static size_t make_case(call *c, size_t n, attn_isa isa)
 {
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype types[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     static const size_t lengths[] = {300, 40, 1, 1100, 257};
     size_t D = n % 35 < 33 ? 1 + n % 35 : n % 35 == 33 ? 64 : 130, Lk = lengths[n / 7 % 5];
     test_case("%s, %s, %s, D %zu, %zu keys", attn_isa_string(isa), kinds[n % KINDS],
@@ -228,7 +228,7 @@ TEST(invariant_items)
 /* With the keys up to its own, and those alone, a query is what it is in one causal call: up to 16384 keys. */
 TEST(invariant_tokens)
 {
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype types[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < (test_quick ? 4 : 40); n++) {
             attn_dtype type = types[n % 4];

@@ -57,7 +57,7 @@ TEST(matmul_lengths)
                     int layout[3];
                     size_t size[3];
                     for (size_t i = 0; i < 3; i++) {
-                        dtype[i] = kind == 1 ? ATTN_F64 : kind == 2 ? some[test_below(3)] : ATTN_F32;
+                        dtype[i] = kind == 1 ? test_wide : kind == 2 ? some[test_below(3)] : ATTN_F32;
                         layout[i] = round == 0 ? PACKED : (int)test_below(i ? LAYOUTS : OUT_LAYOUTS);
                         size[i] = 1 + test_below(20);
                     }
@@ -69,8 +69,8 @@ TEST(matmul_lengths)
 /* Over the edges of every block that a product is cut into. */
 TEST(matmul_large)
 {
-    static const attn_dtype types[][3] = {
-        {ATTN_F32, ATTN_F32, ATTN_F32}, {ATTN_F64, ATTN_F64, ATTN_F64}, {ATTN_BF16, ATTN_F16, ATTN_F32}};
+    const attn_dtype types[][3] = {
+        {ATTN_F32, ATTN_F32, ATTN_F32}, {test_wide, test_wide, test_wide}, {ATTN_BF16, ATTN_F16, ATTN_F32}};
     static const size_t shapes[][3] = {{67, 1031, 261}, {259, 515, 35}, {9, 300, 1100},
                                        {1, 2100, 130},  {130, 2100, 1}, {523, 67, 101}};
     for (size_t t = 0; t < 3; t++)
@@ -147,7 +147,7 @@ TEST(matmul_contexts)
 {
     static const size_t shapes[][3] = {{1, 1, 1},     {5, 40, 7},    {1030, 3, 20},
                                        {67, 130, 71}, {1, 500, 900}, {300, 520, 200}};
-    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16};
+    const attn_dtype dtypes[] = {ATTN_F32, test_wide, ATTN_F16};
     size_t most = 0;
     for (size_t s = 0; s < (test_quick ? 3 : 6); s++)
         for (size_t d = 0; d < (s == 5 || test_quick ? 1 : 3); d++) {
@@ -167,7 +167,7 @@ TEST(matmul_contexts)
    where batch_invariant, on how many rows there are. */
 TEST(matmul_bits)
 {
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F64};
+    const attn_dtype types[] = {ATTN_F32, test_wide};
     FOR_EACH_ISA (isa)
         for (size_t d = 0; d < 2; d++)
             for (size_t n = 1; n < (test_quick ? 20 : 60); n += 3) {
@@ -214,7 +214,7 @@ TEST(matmul_few_limits)
     enum { N = 40 };
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 8; n++) {
-            attn_dtype type = n % 2 ? ATTN_F64 : isa == ATTN_ISA_AVX512BF16 ? ATTN_BF16 : ATTN_F32;
+            attn_dtype type = n % 2 ? test_wide : isa == ATTN_ISA_AVX512BF16 ? ATTN_BF16 : ATTN_F32;
             size_t K = n % 4 < 2 ? 127 : 128, rows = most_few(isa, type, K) + (n >= 4);
             attn_mat a = test_random_mat(type, rows, K, PACKED);
             attn_mat b = test_random_mat(type, K, N, n % 3 ? TRANSPOSED : PACKED);
@@ -303,12 +303,12 @@ TEST(matmul_few_rows)
             for (size_t t = 0; t < 4; t++) { /* every size as K and as N, beside any other */
                 size_t K = n < SIZES ? sizes[n] : sizes[test_below(SIZES)],
                        N = n < SIZES ? sizes[test_below(SIZES)] : sizes[n - SIZES];
-                check_few_rows(isa, t == 3 ? ATTN_F64 : types[test_below(3)], t == 3 ? ATTN_F64 : types[t], K, N,
+                check_few_rows(isa, t == 3 ? test_wide : types[test_below(3)], t == 3 ? test_wide : types[t], K, N,
                                K + (test_maybe() ? test_below(20) : 0), test_maybe());
             }
     FOR_EACH_ISA (isa) /* from where the sums of many rows are made of parts, and those of few */
         for (size_t K = 255, t = 0; K < 800; K += test_quick ? 150 : 49, t++)
-            check_few_rows(isa, t % 4 == 3 ? ATTN_F64 : types[test_below(3)], t % 4 == 3 ? ATTN_F64 : types[t % 4], K,
+            check_few_rows(isa, t % 4 == 3 ? test_wide : types[test_below(3)], t % 4 == 3 ? test_wide : types[t % 4], K,
                            17 + test_below(60), K + test_below(20), test_maybe());
     if (!test_quick)
         FOR_EACH_ISA (isa) /* deeper than a stack of rows */
@@ -321,7 +321,7 @@ TEST(matmul_few_rows)
 TEST(matmul_turned)
 {
     static const size_t widths[] = {128, 131, 260, 515, 530}, depths[] = {1, 2, 15, 33, 259, 300, 701};
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_F64};
+    const attn_dtype types[] = {ATTN_F32, ATTN_F16, ATTN_BF16, test_wide};
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < (test_quick ? 3 : 14); n++) {
             attn_dtype w_dtype = types[n % 4], dtype = w_dtype == ATTN_F64 ? ATTN_F64 : types[test_below(3)];

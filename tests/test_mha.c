@@ -2,7 +2,6 @@
 #include "calls.h"
 #include "mha.h"
 
-static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 static const size_t widths[] = {1, 2, 3, 7};
 
 static const shape large = {2, 6, 2, 37, 150, 20, 12, 48, 40, 33, 50};
@@ -168,9 +167,9 @@ TEST(mha_grid)
 {
     for (size_t n = 0; n < (test_quick ? 60 : 900); n++) {
         shape d = random_shape();
-        layer t = make_layer(d, floats[n % 4], WITH_ALL);
+        layer t = make_layer(d, test_floats[n % 4], WITH_ALL);
         test_case("case %zu, %s, B %zu H %zu / %zu Lq %zu Lk %zu D %zu Dv %zu E %zu %zu %zu %zu", n,
-                  test_dtype_name(floats[n % 4]), d.B, d.H, d.Hkv, d.Lq, d.Lk, d.D, d.Dv, d.Eq, d.Ek, d.Ev, d.E);
+                  test_dtype_name(test_floats[n % 4]), d.B, d.H, d.Hkv, d.Lq, d.Lk, d.D, d.Dv, d.Eq, d.Ek, d.Ev, d.E);
         check_layer(&t, 1);
         test_release();
     }
@@ -186,8 +185,8 @@ TEST(mha_large)
         layer t;
         if (n % 4 == 2)
             d.B = 1, d.H = d.Hkv, d.Lk = 600, d.Lq = 1 + n;
-        t = make_layer(d, floats[n / 2 % 4], withs[test_quick ? 3 : n % 4]);
-        test_case("case %zu, %s", n, test_dtype_name(floats[n / 2 % 4]));
+        t = make_layer(d, test_floats[n / 2 % 4], withs[test_quick ? 3 : n % 4]);
+        test_case("case %zu, %s", n, test_dtype_name(test_floats[n / 2 % 4]));
         check_layer(&t, test_quick ? 3 : 16);
         test_release();
     }
@@ -210,7 +209,7 @@ TEST(mha_of_identities)
 {
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < (test_quick ? 12 : 60); n++) {
-            attn_dtype dtype = floats[n % 4], compute = dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+            attn_dtype dtype = test_floats[n % 4], compute = dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
             size_t D = 1 + test_below(9), Hkv = 1 + test_below(3), H = Hkv * (1 + test_below(3)),
                    Lq = 1 + test_below(40), Lk = 1 + test_below(150);
             attn_tensor q = test_random_tensor(dtype, 2, 1, Lq, H * D, T_BHLD),
@@ -252,7 +251,7 @@ TEST(mha_batch)
             d.B = 3;
             if (n % 8 == 7)
                 d = large;
-            all = make_layer(d, floats[n / 2 % 4], WITH_ALL & ~(unsigned)WITH_BROADCAST);
+            all = make_layer(d, test_floats[n / 2 % 4], WITH_ALL & ~(unsigned)WITH_BROADCAST);
             test_case("case %zu, %s", n, attn_isa_string(isa));
             run_at(&all, isa, 0, widths[n % 4], 0);
             for (size_t b = 0; b < d.B; b++) {
@@ -284,7 +283,7 @@ TEST(mha_few_rows)
     enum { LQ = 70, LK = 6, H = 3, D = 48, E = 261 };
     for (size_t n = 0; n < 6; n++)
         FOR_EACH_ISA (isa) {
-            attn_dtype type = n % 3 == 0 ? ATTN_F32 : n % 3 == 1 ? ATTN_F64 : ATTN_BF16;
+            attn_dtype type = n % 3 == 0 ? ATTN_F32 : n % 3 == 1 ? test_wide : ATTN_BF16;
             size_t K = n < 3 ? 90 : 610;
             attn_tensor q = test_random_tensor(type, 1, 1, LQ, K, T_BHLD), all = test_tensor(type, 1, 1, LQ, E, T_BHLD);
             attn_tensor k = test_random_tensor(type, 1, 1, LK, K, T_BHLD);
@@ -314,10 +313,10 @@ TEST(mha_requests)
     for (size_t n = 0; n < (test_quick ? 8 : 80); n++)
         FOR_EACH_ISA (isa) {
             shape d = n % 8 == 7 ? large : random_shape();
-            layer bare = make_layer(d, floats[n % 4], WITH_ALL & ~(unsigned)WITH_OUTPUTS), each = bare, mean = bare;
+            layer bare = make_layer(d, test_floats[n % 4], WITH_ALL & ~(unsigned)WITH_OUTPUTS), each = bare, mean = bare;
             attn_dtype wide = bare.compute;
             real tolerance = 4 * test_ulp(1, wide);
-            test_case("case %zu, %s, %s", n, test_dtype_name(floats[n % 4]), attn_isa_string(isa));
+            test_case("case %zu, %s, %s", n, test_dtype_name(test_floats[n % 4]), attn_isa_string(isa));
             run_at(&bare, isa, 0, 1, 0);
             make_outputs(&each, bare.out.dtype, 1, 4 + 32 + (int)wide, 2);
             run_at(&each, isa, 0, 3, 1);
@@ -367,12 +366,12 @@ TEST(mha_padding)
             d.B = n % 3 == 0 ? 1 : 2;
             lens = random_lengths(d.B, d.Lk);
             q_lens = random_lengths(d.B, d.Lq);
-            padded = make_layer(d, floats[n % 4], WITH_BIASES | WITH_TYPES | WITH_LAYOUTS);
+            padded = make_layer(d, test_floats[n % 4], WITH_BIASES | WITH_TYPES | WITH_LAYOUTS);
             padded.o.kv_lens = lens;
             masked = with_fresh_outputs(&padded);
             masked.o.kv_lens = NULL;
             masked.o.mask = lengths_mask(lens, d.B, d.Lk);
-            test_case("case %zu, %s, %s", n, test_dtype_name(floats[n % 4]), attn_isa_string(isa));
+            test_case("case %zu, %s, %s", n, test_dtype_name(test_floats[n % 4]), attn_isa_string(isa));
             ctx.batch_invariant = 1;
             run_as(&padded, ctx, 0, 1, 0);
             run_as(&masked, ctx, 0, 2, 0);
@@ -418,7 +417,7 @@ TEST(mha_empty_rows)
     for (int n = 0; n < 8; n++)
         FOR_EACH_ISA (isa) {
             shape d = {2, 4, 2, 5, 6, 3, 2, 7, 8, 9, 10};
-            layer t = make_layer(d, floats[n % 4], n < 4 ? WITH_LAYOUTS : 0);
+            layer t = make_layer(d, test_floats[n % 4], n < 4 ? WITH_LAYOUTS : 0);
             float *bo = random_floats(d.E);
             size_t *q_lens = test_block(2 * sizeof *q_lens), *kv_lens = test_block(2 * sizeof *kv_lens);
             q_lens[0] = 3, q_lens[1] = 5, kv_lens[0] = 6, kv_lens[1] = 0;
@@ -426,7 +425,7 @@ TEST(mha_empty_rows)
             t.w.bo = bo;
             t.o.q_lens = q_lens, t.o.kv_lens = kv_lens;
             make_outputs(&t, t.out.dtype, 1 + n / 4, 4, n);
-            test_case("%s, %s, weights %d", test_dtype_name(floats[n % 4]), attn_isa_string(isa), 1 + n / 4);
+            test_case("%s, %s, weights %d", test_dtype_name(test_floats[n % 4]), attn_isa_string(isa), 1 + n / 4);
             run_at(&t, isa, 0, 2, n % 2);
             for (size_t b = 0; b < 2; b++)
                 for (size_t i = 0; i < d.Lq; i++)
@@ -453,7 +452,7 @@ TEST(mha_fences)
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < (test_quick ? 16 : 120); n++) {
             size_t *valid = test_block(2 * sizeof *valid);
-            attn_dtype dtype = floats[n % 4];
+            attn_dtype dtype = test_floats[n % 4];
             shape d = random_shape();
             call_state c = {0};
             test_runner r;
@@ -492,11 +491,11 @@ TEST(mha_memory)
             long live = test_memory_state.live;
             d.Lq += !d.Lq;
             d.Lk += !d.Lk;
-            *t = make_layer(d, floats[n % 4], WITH_ALL & ~(unsigned)WITH_RULES);
+            *t = make_layer(d, test_floats[n % 4], WITH_ALL & ~(unsigned)WITH_RULES);
             c.ctx.isa = isa;
             c.ctx.parallel = test_serial_backwards(&r, widths[n / 4]);
             bytes = needed_by(&mha, &c);
-            test_case("%s, %s, width %zu, %zu bytes", test_dtype_name(floats[n % 4]), attn_isa_string(isa),
+            test_case("%s, %s, width %zu, %zu bytes", test_dtype_name(test_floats[n % 4]), attn_isa_string(isa),
                       widths[n / 4], bytes);
             CHECK(bytes >= test_size(t->compute) * (d.H * d.Lq * d.D + d.Hkv * d.Lk * (d.D + d.Dv)));
             test_fill_tensor(t->q, 0); /* contents do not matter */
@@ -725,8 +724,8 @@ TEST(mha_status_types)
         for (int view = OUT; view <= WO; view++) {
             shape d = {1, 2, 2, 2, 3, 2, 2, 4, 4, 4, 4};
             call_state c = {0};
-            attn_dtype other = all ? ATTN_F32 : ATTN_F64;
-            c.t = make_layer(d, all ? ATTN_F64 : ATTN_F32, 0);
+            attn_dtype other = all ? ATTN_F32 : test_wide;
+            c.t = make_layer(d, all ? test_wide : ATTN_F32, 0);
             if (view >= WQ)
                 *mat_of(&c, view) = test_random_mat(other, mat_of(&c, view)->rows, mat_of(&c, view)->cols, PACKED);
             else
@@ -834,11 +833,11 @@ TEST(mha_status_empty_shapes)
 {
     for (size_t n = 0; n < COUNT(empty_layers) * 4; n++) {
         shape d = empty_layers[n / 4];
-        layer t = make_layer(d, floats[n % 4], WITH_BIASES | WITH_OUTPUTS | WITH_NUMBERS), bad;
-        test_case("shape %zu, %s", n / 4, test_dtype_name(floats[n % 4]));
+        layer t = make_layer(d, test_floats[n % 4], WITH_BIASES | WITH_OUTPUTS | WITH_NUMBERS), bad;
+        test_case("shape %zu, %s", n / 4, test_dtype_name(test_floats[n % 4]));
         check_layer(&t, 2);
         test_freeze();
-        test_case("shape %zu, %s, with a fault", n / 4, test_dtype_name(floats[n % 4]));
+        test_case("shape %zu, %s, with a fault", n / 4, test_dtype_name(test_floats[n % 4]));
         bad = t, bad.w.wo.dtype = ATTN_BOOL;
         CHECK_STATUS(run(&bad, NULL), ATTN_ERR_DTYPE);
         bad = t, bad.q.heads = 2;
@@ -896,7 +895,7 @@ TEST(mha_errno)
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 2; n++) {
             call_state c = {0};
-            c.t = make_layer(large, floats[n], WITH_BIASES | WITH_OUTPUTS);
+            c.t = make_layer(large, test_floats[n], WITH_BIASES | WITH_OUTPUTS);
             c.ctx.isa = isa;
             c.t.o.softcap = 1e4;
             c.t.o.scale = -300;

@@ -4,7 +4,6 @@
 #include "calls.h"
 #include "mha.h"
 
-static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 static const size_t widths[] = {1, 2, 3, 7};
 static const shape large = {3, 6, 2, 37, 150, 20, 12, 48, 40, 33, 50};
 
@@ -78,7 +77,7 @@ static void make_grads(pass *p, unsigned wanted, size_t types, size_t layouts)
     p->g = none;
     for (int i = 0; i < OF_ALL; i++, types /= 4, layouts /= T_OUT_LAYOUTS)
         if (wanted >> i & 1)
-            set_grad(p, i, new_grad(p, i, p->t.compute == ATTN_F64 ? ATTN_F64 : floats[types % 4 == 1 ? 0 : types % 4],
+            set_grad(p, i, new_grad(p, i, p->t.compute == ATTN_F64 ? ATTN_F64 : test_floats[types % 4 == 1 ? 0 : types % 4],
                                     (int)(layouts % T_OUT_LAYOUTS)));
 }
 
@@ -109,7 +108,7 @@ static pass make_pass(shape n, attn_dtype dtype, unsigned with)
         p.t.o.dropout.seed = test_random();
     }
     if (with & WITH_TYPES && dtype != ATTN_F64)
-        type = floats[2 * test_below(2)];
+        type = test_floats[2 * test_below(2)];
     p.dout = test_random_tensor(type, n.B, 1, n.Lq, n.E, (int)test_below(layouts));
     make_grads(&p, EVERY, with & WITH_TYPES ? test_below(1 << 14) : 0,
                with & WITH_LAYOUTS ? test_below((size_t)1 << 30) : 0);
@@ -223,7 +222,7 @@ static attn_tensor out_back(answers *a, const pass *p, const real *mixed, attn_t
 {
     const shape *n = &p->t.n;
     size_t width = n->H * n->Dv;
-    attn_tensor dmixed = test_tensor(mode == NAIVE32 ? ATTN_F32 : ATTN_F64, n->B, n->H, n->Lq, n->Dv, T_BHLD);
+    attn_tensor dmixed = test_tensor(mode == NAIVE32 ? ATTN_F32 : test_wide, n->B, n->H, n->Lq, n->Dv, T_BHLD);
     real *wo = test_values(p->t.w.wo);
     for (size_t b = 0; b < n->B; b++)
         for (size_t i = 0; i < n->Lq; i++) {
@@ -277,7 +276,7 @@ static answers answer(const pass *p, test_mode mode)
     const shape *n = &t->n;
     attn_tensor q = project(t->q, t->w.wq, t->w.bq, n->H, mode), k = project(t->k, t->w.wk, t->w.bk, n->Hkv, mode),
                 v = project(t->v, t->w.wv, t->w.bv, n->Hkv, mode), dmixed,
-                dmixed_sizes = test_tensor(ATTN_F64, n->B, n->H, n->Lq, n->Dv, T_BHLD);
+                dmixed_sizes = test_tensor(test_wide, n->B, n->H, n->Lq, n->Dv, T_BHLD);
     real *factors = backward_factors(t->o.dropout, n->B, n->H, n->Lq, n->Lk);
     backward_result heads, sizes;
     answers a;
@@ -352,9 +351,9 @@ TEST(mha_backward_grid)
 {
     for (size_t n = 0; n < (test_quick ? 40 : 600); n++) {
         shape d = random_shape();
-        pass p = make_pass(d, floats[n % 4], WITH_ALL);
+        pass p = make_pass(d, test_floats[n % 4], WITH_ALL);
         test_case("case %zu, %s, B %zu H %zu / %zu Lq %zu Lk %zu D %zu Dv %zu E %zu %zu %zu %zu", n,
-                  test_dtype_name(floats[n % 4]), d.B, d.H, d.Hkv, d.Lq, d.Lk, d.D, d.Dv, d.Eq, d.Ek, d.Ev, d.E);
+                  test_dtype_name(test_floats[n % 4]), d.B, d.H, d.Hkv, d.Lq, d.Lk, d.D, d.Dv, d.Eq, d.Ek, d.Ev, d.E);
         check_pass(&p, 1);
         test_release();
     }
@@ -368,8 +367,8 @@ TEST(mha_backward_large)
         pass p;
         if (n % 3 == 1)
             d.B = 1, d.H = d.Hkv, d.Lk = 300, d.Lq = 50 + n;
-        p = make_pass(d, floats[n / 3], withs[test_quick ? 2 : n % 3]);
-        test_case("case %zu, %s", n, test_dtype_name(floats[n / 3]));
+        p = make_pass(d, test_floats[n / 3], withs[test_quick ? 2 : n % 3]);
+        test_case("case %zu, %s", n, test_dtype_name(test_floats[n / 3]));
         check_pass(&p, test_quick ? 2 : 16);
         test_release();
     }
@@ -380,7 +379,7 @@ TEST(mha_backward_large)
 /* What dout is the gradient of: the sum of dout out. */
 static real loss(const pass *p)
 {
-    attn_tensor out = test_tensor(ATTN_F64, p->t.n.B, 1, p->t.n.Lq, p->t.n.E, T_BHLD);
+    attn_tensor out = test_tensor(test_wide, p->t.n.B, 1, p->t.n.Lq, p->t.n.E, T_BHLD);
     real sum = 0;
     CHECK_STATUS(attn_mha(out, p->t.q, p->t.k, p->t.v, &p->t.w, &p->t.o, NULL), ATTN_OK);
     for (size_t b = 0; b < out.batch; b++)
@@ -402,7 +401,7 @@ TEST(mha_backward_differences)
     size_t tried[OF_ALL] = {0};
     for (size_t n = 0; n < (test_quick ? 60 : 600); n++) {
         shape d = random_shape();
-        pass p = make_pass(d, ATTN_F64, WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_OUTPUTS));
+        pass p = make_pass(d, test_wide, WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_OUTPUTS));
         if (n % 3 == 0)
             p.t.k = share(p.t.k), p.t.v = share(p.t.v);
         if (n % 9 == 0)
@@ -442,7 +441,7 @@ TEST(mha_backward_requests)
 {
     for (size_t n = 0; n < (test_quick ? 6 : 40); n++)
         FOR_EACH_ISA (isa) {
-            pass all = make_pass(n % 8 == 7 ? large : random_shape(), floats[n % 4], WITH_ALL), some = all;
+            pass all = make_pass(n % 8 == 7 ? large : random_shape(), test_floats[n % 4], WITH_ALL), some = all;
             run_at(&all, isa, 0, 1, 0);
             for (int i = -1; i < OF_ALL + 4; i++) {
                 unsigned wanted = i < 0 ? 0 : i < OF_ALL ? 1u << i : (unsigned)test_below(EVERY);
@@ -452,7 +451,7 @@ TEST(mha_backward_requests)
                     set_grad(&some, which,
                              wanted >> which & 1 ? new_grad(&all, which, g.dtype, which % T_OUT_LAYOUTS) : none);
                 }
-                test_case("case %zu, %s, %s, wanted %x", n, test_dtype_name(floats[n % 4]), attn_isa_string(isa),
+                test_case("case %zu, %s, %s, wanted %x", n, test_dtype_name(test_floats[n % 4]), attn_isa_string(isa),
                           wanted);
                 run_at(&some, isa, 0, widths[n % 4], (int)n % 2);
                 CHECK(same_grads(&all, &some));
@@ -466,7 +465,7 @@ TEST(mha_backward_accumulates)
 {
     for (size_t n = 0; n < (test_quick ? 8 : 80); n++)
         FOR_EACH_ISA (isa) {
-            static const attn_dtype wide[] = {ATTN_F32, ATTN_F64};
+            const attn_dtype wide[] = {ATTN_F32, test_wide};
             pass plain = make_pass(n % 8 == 7 ? large : random_shape(), wide[n % 2],
                                    WITH_ALL & ~(unsigned)(WITH_TYPES | WITH_BROADCAST)),
                  sum;
@@ -505,10 +504,10 @@ TEST(mha_backward_layouts)
 {
     for (size_t n = 0; n < (test_quick ? 8 : 60); n++)
         FOR_EACH_ISA (isa) {
-            pass p = make_pass(n % 8 == 7 ? large : random_shape(), floats[n % 4], WITH_ALL), packed, narrow;
+            pass p = make_pass(n % 8 == 7 ? large : random_shape(), test_floats[n % 4], WITH_ALL), packed, narrow;
             attn_tensor *tensors[] = {&packed.t.q, &packed.t.k, &packed.t.v, &packed.dout};
             attn_mat *mats[] = {&packed.t.w.wq, &packed.t.w.wk, &packed.t.w.wv, &packed.t.w.wo};
-            test_case("case %zu, %s, %s", n, test_dtype_name(floats[n % 4]), attn_isa_string(isa));
+            test_case("case %zu, %s, %s", n, test_dtype_name(test_floats[n % 4]), attn_isa_string(isa));
             for (int i = 0; i < 3 && n % 2; i++) { /* a view that the batch shares, and copies for each item */
                 attn_tensor *x = i == 0 ? &p.t.q : i == 1 ? &p.t.k : &p.t.v;
                 if (p.t.compute == x->dtype && x->len > 1 && x->dim > 1)
@@ -565,10 +564,10 @@ TEST(mha_backward_padding)
             d.B = n % 3 == 0 ? 1 : 2;
             lens = random_lengths(d.B, d.Lk);
             q_lens = random_lengths(d.B, d.Lq);
-            clean = make_pass(d, floats[n % 4], (WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_RULES)));
+            clean = make_pass(d, test_floats[n % 4], (WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_RULES)));
             clean.t.o.kv_lens = lens;
             clean.t.o.q_lens = q_lens;
-            test_case("case %zu, %s, %s", n, test_dtype_name(floats[n % 4]), attn_isa_string(isa));
+            test_case("case %zu, %s, %s", n, test_dtype_name(test_floats[n % 4]), attn_isa_string(isa));
             run_at(&clean, isa, 0, 1, 0);
             dirty = with_fresh_grads(&clean);
             masked = with_fresh_grads(&clean);
@@ -602,10 +601,10 @@ TEST(mha_backward_hidden)
     for (size_t n = 0; n < (test_quick ? 8 : 60); n++)
         FOR_EACH_ISA (isa) {
             shape d = n % 8 == 7 ? large : random_shape();
-            pass p = make_pass(d, floats[n % 4], (WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_RULES))), q;
+            pass p = make_pass(d, test_floats[n % 4], (WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_RULES))), q;
             attn_tensor mask = test_random_tensor(ATTN_BOOL, d.B, 1, 1, d.Lk, T_BHLD),
                         rows = test_random_tensor(ATTN_BOOL, d.B, 1, d.Lq, 1, T_BHLD);
-            test_case("case %zu, %s, %s", n, test_dtype_name(floats[n % 4]), attn_isa_string(isa));
+            test_case("case %zu, %s, %s", n, test_dtype_name(test_floats[n % 4]), attn_isa_string(isa));
             p.t.o.mask = n % 4 == 0 ? rows : mask;
             p.t.o.causal = n % 4 == 2 ? ATTN_CAUSAL_UPPER_LEFT : ATTN_CAUSAL_NONE;
             run_at(&p, isa, 0, 1, 0);
@@ -635,7 +634,7 @@ TEST(mha_backward_batch)
             pass all, part;
             real *sums[OF_ALL], *sizes[OF_ALL];
             d.B = 3;
-            all = make_pass(d, floats[n % 2], WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_TYPES));
+            all = make_pass(d, test_floats[n % 2], WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_TYPES));
             all.t.o.dropout.p = 0; /* items have numbers there */
             test_case("case %zu, %s", n, attn_isa_string(isa));
             run_at(&all, isa, 0, widths[n % 4], 0);
@@ -683,7 +682,7 @@ TEST(mha_backward_fences)
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < (test_quick ? 16 : 60); n++) {
             size_t *valid = test_block(2 * sizeof *valid);
-            attn_dtype dtype = floats[n % 4];
+            attn_dtype dtype = test_floats[n % 4];
             shape d = random_shape();
             call_state c = {0};
             test_runner r;
@@ -717,11 +716,11 @@ TEST(mha_backward_memory)
             test_runner r;
             size_t bytes;
             long live = test_memory_state.live;
-            c.p = make_pass(d, floats[n % 4], WITH_ALL & ~(unsigned)WITH_RULES);
+            c.p = make_pass(d, test_floats[n % 4], WITH_ALL & ~(unsigned)WITH_RULES);
             c.ctx.isa = isa;
             c.ctx.parallel = test_serial_backwards(&r, widths[n / 4]);
             bytes = needed_by(&backward, &c);
-            test_case("%s, %s, width %zu, %zu bytes", test_dtype_name(floats[n % 4]), attn_isa_string(isa),
+            test_case("%s, %s, width %zu, %zu bytes", test_dtype_name(test_floats[n % 4]), attn_isa_string(isa),
                       widths[n / 4], bytes);
             CHECK(bytes >= 2 * test_size(c.p.t.compute) * d.B *
                                (d.H * d.Lq * (d.D + d.Dv) + d.Hkv * d.Lk * (d.D + d.Dv)));
@@ -933,8 +932,8 @@ TEST(mha_backward_status_types)
         for (int view = DQ; view <= WO; view++) {
             shape d = {1, 2, 2, 2, 3, 2, 2, 4, 4, 4, 4};
             call_state c = {0};
-            attn_dtype other = all ? ATTN_F32 : ATTN_F64;
-            c.p = make_pass(d, all ? ATTN_F64 : ATTN_F32, WITH_BIASES);
+            attn_dtype other = all ? ATTN_F32 : test_wide;
+            c.p = make_pass(d, all ? test_wide : ATTN_F32, WITH_BIASES);
             if (tensor_of(&c, view))
                 *tensor_of(&c, view) = test_random_tensor(other, 1, 1, tensor_of(&c, view)->len, 4, T_BHLD);
             else
@@ -968,11 +967,11 @@ TEST(mha_backward_status_shared)
 TEST(mha_backward_status_empty_shapes)
 {
     for (size_t n = 0; n < COUNT(empty_layers) * 4; n++) {
-        pass p = make_pass(empty_layers[n / 4], floats[n % 4], WITH_BIASES | WITH_NUMBERS), bad;
-        test_case("shape %zu, %s", n / 4, test_dtype_name(floats[n % 4]));
+        pass p = make_pass(empty_layers[n / 4], test_floats[n % 4], WITH_BIASES | WITH_NUMBERS), bad;
+        test_case("shape %zu, %s", n / 4, test_dtype_name(test_floats[n % 4]));
         check_pass(&p, 2);
         test_freeze();
-        test_case("shape %zu, %s, with a fault", n / 4, test_dtype_name(floats[n % 4]));
+        test_case("shape %zu, %s, with a fault", n / 4, test_dtype_name(test_floats[n % 4]));
         bad = p, bad.g.wo.dtype = ATTN_BOOL;
         CHECK_STATUS(run(&bad, NULL), ATTN_ERR_DTYPE);
         bad = p, bad.g.wk.rows++;
@@ -1040,7 +1039,7 @@ TEST(mha_backward_errno)
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 2; n++) {
             call_state c = {0};
-            c.p = make_pass(large, floats[n], WITH_BIASES);
+            c.p = make_pass(large, test_floats[n], WITH_BIASES);
             c.ctx.isa = isa;
             c.p.t.o.softcap = 1e4;
             c.p.t.o.scale = -300;

@@ -345,12 +345,12 @@ static int run_case(long number, const grid_point *p)
     test_case("PACKED_CASE=%ld", number);
     make(&t, p, (uint64_t)number);
     t.c.o.score_mod_user = &t.user;
-    FOR_ISAS_OF_CASE (isa, trial_types[p->at[A_TYPES]][0], (size_t)number) {
+    FOR_ISAS_OF_CASE (isa, trial_type(p->at[A_TYPES], 0), (size_t)number) {
         test_case("PACKED_CASE=%ld, %s", number, attn_isa_string(isa));
         good &= check_forward(&t, p, isa);
     }
     find_sizes(&t, &size);
-    FOR_ISAS_OF_CASE (isa, trial_types[p->at[A_TYPES]][0], (size_t)number) {
+    FOR_ISAS_OF_CASE (isa, trial_type(p->at[A_TYPES], 0), (size_t)number) {
         test_case("PACKED_CASE=%ld, backward, %s", number, attn_isa_string(isa));
         good &= check_backward(&t, p, isa, &size);
     }
@@ -422,7 +422,7 @@ TEST(packed_contexts)
             FOR_EACH_ISA (isa) {
                 trial t;
                 grid_call want;
-                plain_texts(&t, trial_floats[(n + (size_t)kind) % 4], sets[n].texts, sets[n].queries, sets[n].keys,
+                plain_texts(&t, test_floats[(n + (size_t)kind) % 4], sets[n].texts, sets[n].queries, sets[n].keys,
                             kind % 2 ? 20 : 8, kind % 2 ? T_BLHD : T_BHLD);
                 point_to(&t);
                 t.c.o.causal = kind < 2 ? ATTN_CAUSAL_LOWER_RIGHT : ATTN_CAUSAL_NONE;
@@ -454,7 +454,7 @@ TEST(packed_lengths)
                 if (n % 4 == 3)
                     queries[s] = (size_t)(s % 5);
             }
-            plain_texts(&t, trial_floats[n % 4], count, queries, keys, n % 2 ? 24 : 5, n / 4 ? T_QKV : T_BHLD);
+            plain_texts(&t, test_floats[n % 4], count, queries, keys, n % 2 ? 24 : 5, n / 4 ? T_QKV : T_BHLD);
             point_to(&t);
             t.c.o.causal = (attn_causal)(n % 3);
             test_case("set %d, %s", n, attn_isa_string(isa));
@@ -482,7 +482,7 @@ TEST(packed_batch)
             grid_bend user = {0};
             for (size_t s = 0; s < TEXTS; s++)
                 queries[s] = Lq, keys[s] = Lk;
-            plain_texts(&t, trial_floats[n % 4], TEXTS, queries, keys, n % 5 ? 16 : 7, n % 2 ? T_BLHD : T_BHLD);
+            plain_texts(&t, test_floats[n % 4], TEXTS, queries, keys, n % 5 ? 16 : 7, n % 2 ? T_BLHD : T_BHLD);
             point_to(&t);
             c->o.causal = (attn_causal)(n / 2 % 4), c->o.causal_offset = offsets;
             c->o.dropout.p = n % 3 ? 0.3 : 0, c->o.dropout.seed = n;
@@ -600,7 +600,7 @@ TEST(packed_fences)
         FOR_EACH_ISA (isa) {
             fenced_texts f;
             grid_call want;
-            plain_texts(&f.t, trial_floats[n % 4], 4, queries[n % 3], keys[n % 3], 9, T_BHLD);
+            plain_texts(&f.t, test_floats[n % 4], 4, queries[n % 3], keys[n % 3], 9, T_BHLD);
             point_to(&f.t);
             f.isa = isa;
             want = each_alone(&f.t, isa);
@@ -740,7 +740,7 @@ TEST(packed_layer)
     for (size_t n = 0; n < (test_quick ? 6 : 24); n++)
         FOR_EACH_ISA (isa) {
             enum { H = 4, HKV = 2, D = 5, DV = 3, EQ = 11, EK = 7, EV = 9, E = 10, REST = 3 };
-            attn_dtype type = n % 2 ? ATTN_F64 : ATTN_F32;
+            attn_dtype type = n % 2 ? test_wide : ATTN_F32;
             size_t starts[2][LAYER_TEXTS + 1] = {{0}, {0}}, rows, all_keys;
             const real *parts[8][LAYER_TEXTS + 1];
             layer_call c, want;

@@ -1813,7 +1813,7 @@ TEST(pages_no_memory)
 {
     for (int kind = 0; kind < 4; kind++) {
         shape s = {2, 2, 200, 190, 16, 6, 12, ATTN_F32, 0};
-        attn_tensor k = test_random_tensor(ATTN_F64, 2, 2, 64, 200, T_TURNED);
+        attn_tensor k = test_random_tensor(test_wide, 2, 2, 64, 200, T_TURNED);
         attn_tensor v = test_random_tensor(ATTN_F16, 2, 2, 64, 190, T_FLIPPED);
         long calls = test_memory_state.calls;
         twin t;
@@ -1841,8 +1841,8 @@ TEST(pages_errno)
             attn_ctx ctx = test_ctx(isa);
             attn_tensor q = test_random_tensor(ATTN_F32, 1, 1, 2, 200, T_BHLD),
                         out = test_tensor(ATTN_F32, 1, 1, 2, 150, T_BHLD);
-            attn_tensor k = test_random_tensor(ATTN_F64, 1, 1, 290, 200, T_BHLD);
-            attn_tensor v = test_random_tensor(ATTN_F64, 1, 1, 290, 150, T_BHLD);
+            attn_tensor k = test_random_tensor(test_wide, 1, 1, 290, 200, T_BHLD);
+            attn_tensor v = test_random_tensor(test_wide, 1, 1, 290, 150, T_BHLD);
             attn_dry_run dry = {0};
             attn_opts opts = {0};
             twin t;

@@ -1742,7 +1742,7 @@ static void check_rows(size_t M, size_t K, size_t N, int n)
             CHECK_STATUS(attn_matmul_ctx(attn_mat_cols(out, col, cols), some, attn_mat_cols(w, col, cols), 0.5, &ctx),
                          ATTN_OK);
         CHECK(same_mats(out, want));
-        before = test_random_mat(m % 2 ? ATTN_F64 : ATTN_F32, count, N, PACKED);
+        before = test_random_mat(m % 2 ? test_wide : ATTN_F32, count, N, PACKED);
         sums = test_mat_like(before, (int)test_below(OUT_LAYOUTS));
         CHECK_STATUS(attn_matmul_add(sums, some, w, 0.5, &ctx), ATTN_OK);
         test_memory_state.fail_all = 0;
@@ -1902,8 +1902,8 @@ TEST(pairs_types)
         static const size_t queries[] = {1, 5, 60};
         size_t Lq = queries[n % 3];
         int kind = n / 3, pairs = kind == 26;
-        attn_dtype q = kind < 27 ? types[kind % 3] : ATTN_F64, k = kind < 27 ? types[kind / 3 % 3] : ATTN_F64,
-                   v = kind < 27 ? types[kind / 9] : ATTN_F64;
+        attn_dtype q = kind < 27 ? types[kind % 3] : test_wide, k = kind < 27 ? types[kind / 3 % 3] : test_wide,
+                   v = kind < 27 ? types[kind / 9] : test_wide;
         char text[4096];
         grid_call c = plain_call(1, 4, 2, Lq, 70, 65, 20), base, best;
         c.q = test_random_tensor(q, 1, 4, Lq, 65, T_BHLD);
@@ -1977,7 +1977,7 @@ TEST(pairs_types_of_lists)
 /* Products of matrices, by the types of both factors. */
 TEST(pairs_types_of_products)
 {
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_F64};
+    const attn_dtype types[] = {ATTN_F32, ATTN_F16, ATTN_BF16, test_wide};
     if (lacks_pairs())
         return;
     for (int n = 0; n < 16 * 3; n++) {
@@ -2040,7 +2040,7 @@ TEST(pairs_types_of_caches)
 /* Softmax, merging and gradients of attention know no pairs. */
 TEST(pairs_elsewhere)
 {
-    static const attn_dtype types[] = {ATTN_BF16, ATTN_F32, ATTN_F16, ATTN_F64};
+    const attn_dtype types[] = {ATTN_BF16, ATTN_F32, ATTN_F16, test_wide};
     if (lacks_pairs())
         return;
     for (int n = 0; n < 4; n++) {

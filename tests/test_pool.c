@@ -317,7 +317,7 @@ TEST(pool_bits)
         FOR_EACH_ISA (isa)
             for (size_t n = 0; n < 6; n++) {
                 const size_t *d = shapes[n / 2];
-                job j = make_job(isa, n % 2 ? ATTN_F64 : ATTN_F32, d[0], d[1], d[2], d[3], d[4]), alone = j;
+                job j = make_job(isa, n % 2 ? test_wide : ATTN_F32, d[0], d[1], d[2], d[3], d[4]), alone = j;
                 alone.out = test_tensor_like(j.out, T_BHLD);
                 do_job(&alone);
                 j.ctx.parallel = pool;
@@ -398,7 +398,7 @@ TEST(pool_callers)
             for (size_t c = 0; c < CALLERS; c++) {
                 caller *me = &callers[c];
                 memset(me, 0, sizeof *me);
-                me->j = make_job(isa, c % 2 ? ATTN_F64 : ATTN_F32, 1, 2, 2, 10 + c, 30);
+                me->j = make_job(isa, c % 2 ? test_wide : ATTN_F32, 1, 2, 2, 10 + c, 30);
                 me->bytes = 2 * (10 + c) * 5 * test_size(me->j.out.dtype);
                 me->rounds = test_quick ? 5 : 60;
                 do_job(&me->j);

@@ -7,7 +7,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 static const real eps = 1.0L / 4503599627370496; /* 2^-52 */
 static const int wide_words = PTRDIFF_MAX > 0x7fffffff;
 
@@ -133,8 +132,8 @@ static void place_rows(attn_rope_opts *o, int kind, size_t B, size_t L, size_t r
 /* Tables for positions 0 .. rows - 1, of any types and strides; base and frequencies are not looked at then. */
 static void give_tables(attn_rope_opts *o, size_t rows, size_t pairs)
 {
-    o->cos = test_random_mat(floats[test_below(4)], rows, pairs, (int)test_below(LAYOUTS));
-    o->sin = test_random_mat(floats[test_below(4)], rows, pairs, (int)test_below(LAYOUTS));
+    o->cos = test_random_mat(test_floats[test_below(4)], rows, pairs, (int)test_below(LAYOUTS));
+    o->sin = test_random_mat(test_floats[test_below(4)], rows, pairs, (int)test_below(LAYOUTS));
     o->base = NAN;
     o->frequencies = (const double *)(const void *)((const char *)test_block(1) + 1);
 }
@@ -172,7 +171,7 @@ TEST(rope_grid)
     static const size_t dims[] = {2, 3, 4, 5, 6, 8, 9, 10, 16, 18, 64, 67, 132, 261};
     for (size_t n = 0; n < (test_quick ? 300 : 3000); n++) {
         size_t B = 1 + test_below(3), H = 1 + test_below(3), L = 1 + test_below(5), D = dims[n % COUNT(dims)];
-        attn_dtype from = floats[n / COUNT(dims) % 4], to = floats[test_below(4)];
+        attn_dtype from = test_floats[n / COUNT(dims) % 4], to = test_floats[test_below(4)];
         int layout_in = (int)test_below(T_LAYOUTS), layout_out = (int)test_below(T_OUT_LAYOUTS);
         attn_tensor in = test_random_tensor(from, B, H, L, D, layout_in), out = test_tensor(to, B, H, L, D, layout_out);
         attn_rope_opts o = random_rope(B, L, D);
@@ -194,7 +193,7 @@ TEST(rope_grid)
 TEST(rope_many_rows)
 {
     for (int n = 0; n < 6; n++) {
-        attn_dtype dtype = floats[n % 2];
+        attn_dtype dtype = test_floats[n % 2];
         size_t L = test_quick ? 100 : 1000, D = n < 2 ? 2 : n < 4 ? 64 : 128;
         attn_tensor in = test_random_tensor(dtype, 1, 1, L, D, T_BHLD), out = test_tensor(dtype, 1, 1, L, D, T_BLHD),
                     same = test_tensor(dtype, 1, 1, L, D, T_STEP), by_array = test_tensor(dtype, 1, 1, L, D, T_BHLD);
@@ -243,7 +242,7 @@ TEST(rope_rounds_once)
     for (int interleaved = 0; interleaved < 2; interleaved++)
         for (int n = 0; n < 4; n++) {
             attn_tensor in = test_tensor(ATTN_F64, 1, 1, 1, D, T_BHLD),
-                        out = test_tensor(floats[n], 1, 1, 1, D, T_STEP);
+                        out = test_tensor(test_floats[n], 1, 1, 1, D, T_STEP);
             attn_rope_opts o = {0};
             o.interleaved = interleaved;
             o.dim = D / 2;
@@ -251,8 +250,8 @@ TEST(rope_rounds_once)
                 test_tensor_set(in, 0, 0, 0, d, traps[d % COUNT(traps)]);
             CHECK_STATUS(attn_rope(out, in, &o), ATTN_OK);
             for (size_t d = 0; d < D; d++) {
-                test_case("%s, element %zu", test_dtype_name(floats[n]), d);
-                CHECK_NEAR(test_tensor_get(out, 0, 0, 0, d), rounded(traps[d % COUNT(traps)], floats[n]), 0);
+                test_case("%s, element %zu", test_dtype_name(test_floats[n]), d);
+                CHECK_NEAR(test_tensor_get(out, 0, 0, 0, d), rounded(traps[d % COUNT(traps)], test_floats[n]), 0);
             }
             test_release();
         }
@@ -281,7 +280,7 @@ TEST(rope_tables_equal_frequencies)
     enum { B = 2, H = 2, L = 5, REACH = 40 };
     for (size_t n = 0; n < (test_quick ? 40 : 400); n++) {
         size_t D = 2 + 2 * test_below(n % 9 ? 12 : 170), dim;
-        attn_tensor in = test_random_tensor(floats[n % 4], B, H, L, D, (int)test_below(T_LAYOUTS)), one, two;
+        attn_tensor in = test_random_tensor(test_floats[n % 4], B, H, L, D, (int)test_below(T_LAYOUTS)), one, two;
         attn_rope_opts o = random_rope(B, L, D), by_table;
         ptrdiff_t *positions = places(B * L);
         if (!test_absent_mat(o.cos))
@@ -294,7 +293,7 @@ TEST(rope_tables_equal_frequencies)
         by_table = o;
         tabulate(&by_table, &o, REACH, dim);
         by_table.base = -1, by_table.frequencies = NULL;
-        one = test_tensor(floats[n / 4 % 4], B, H, L, D, T_BHLD), two = test_tensor_like(one, T_STEP);
+        one = test_tensor(test_floats[n / 4 % 4], B, H, L, D, T_BHLD), two = test_tensor_like(one, T_STEP);
         test_case("case %zu: %s to %s, D %zu, dim %zu", n, test_dtype_name(in.dtype), test_dtype_name(one.dtype), D,
                   dim);
         CHECK_STATUS(attn_rope(one, in, &o), ATTN_OK);
@@ -492,7 +491,7 @@ TEST(rope_copies)
 {
     enum { D = 10, DIM = 6 };
     for (int n = 0; n < 8; n++) {
-        attn_dtype dtype = floats[n % 4];
+        attn_dtype dtype = test_floats[n % 4];
         attn_tensor in = test_random_tensor(dtype, 1, 1, 3, D, T_BHLD), out = test_tensor(dtype, 1, 1, 3, D, T_BHLD);
         attn_rope_opts o = {0};
         size_t other = n < 4 ? 1 + DIM / 2 : 3;
@@ -524,7 +523,7 @@ TEST(rope_copies)
 TEST(rope_in_place)
 {
     for (size_t n = 0; n < 4 * T_OUT_LAYOUTS * 4; n++) {
-        attn_dtype dtype = floats[n % 4];
+        attn_dtype dtype = test_floats[n % 4];
         int layout = (int)(n / 4 % T_OUT_LAYOUTS);
         size_t D = n % 16 == 5 ? 150 + n % 3 : 2 + n % 7;
         attn_tensor in = test_random_tensor(dtype, 2, 3, 4, D, layout), out = test_tensor(dtype, 2, 3, 4, D, T_BHLD);
@@ -1202,7 +1201,7 @@ TEST(relative_elements)
     for (size_t n = 0; n < 16 * LAYOUTS * 2; n++) {
         size_t Lq = lengths[n % 4], Lk = lengths[n / 4 % 4], H = 1 + n % 3;
         int layout = (int)(n / 16 % LAYOUTS);
-        attn_dtype dtype = floats[n % 4];
+        attn_dtype dtype = test_floats[n % 4];
         attn_mat m = test_random_mat(dtype, H, Lq + Lk - 1, layout);
         attn_tensor t = attn_relative(m, Lq, Lk);
         test_case("%s, layout %d, %zu x %zu", test_dtype_name(dtype), layout, Lq, Lk);
@@ -1455,7 +1454,7 @@ TEST(t5_types_and_layouts)
     size_t starts[16];
     bucket_starts(starts, 8, 20);
     for (size_t n = 0; n < 16 * LAYOUTS; n++) {
-        attn_dtype from = floats[n % 4], to = floats[n / 4 % 4];
+        attn_dtype from = test_floats[n % 4], to = test_floats[n / 4 % 4];
         attn_mat table = test_random_mat(from, 16, 3, (int)(n / 16)), out = test_mat(to, 3, 51, (int)(n % OUT_LAYOUTS));
         if (n / 16 < OUT_LAYOUTS) /* twice rounded, this one would be off */
             (attn_mat_set)(table, 0, 0, 1 + 0x1p-11 + 0x1p-40);
@@ -1616,7 +1615,7 @@ TEST(sinusoid_values)
     static const size_t firsts[] = {0, 1, 17, 1000, 100000};
     for (size_t n = 0; n < COUNT(dims) * COUNT(firsts) * 4; n++) {
         size_t D = dims[n % COUNT(dims)], first = firsts[n / COUNT(dims) % COUNT(firsts)];
-        attn_dtype dtype = floats[n / COUNT(dims) / COUNT(firsts)];
+        attn_dtype dtype = test_floats[n / COUNT(dims) / COUNT(firsts)];
         int layout = (int)(n % OUT_LAYOUTS);
         attn_mat out = test_mat(dtype, 7, D, layout);
         attn_status status;

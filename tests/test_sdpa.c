@@ -101,7 +101,7 @@ static void print_report(long cases)
     printf("%ld cases\n", cases);
     FOR_EACH_ISA (isa)
         for (int n = 0; n < KINDS; n++) {
-            attn_dtype type = trial_floats[n];
+            attn_dtype type = test_floats[n];
             printf("    %-7s %-5s %6ld cases, worst error %.2Lg", attn_isa_string(isa), test_dtype_name(type),
                    report[isa][type].cases, report[isa][type].error);
             if (test_size(type) >= 4)
@@ -158,7 +158,7 @@ static int run_case(long number, const grid_point *p)
     attn_isa last = ATTN_ISA_SCALAR;
     int good = 1;
     test_case("SDPA_CASE=%ld", number);
-    FOR_EACH_ISA_OF (isa, trial_types[p->at[A_TYPES]][0]) {
+    FOR_EACH_ISA_OF (isa, trial_type(p->at[A_TYPES], 0)) {
         if (!trial_runs_on(isa, number))
             continue;
         test_case("SDPA_CASE=%ld, %s", number, attn_isa_string(isa));
@@ -177,7 +177,7 @@ static int run_case(long number, const grid_point *p)
     good &= CHECK(grid_same_outputs(&plain.c, &t[last].c, GRID_FORWARD));
     good &= CHECK(!t[ATTN_ISA_SCALAR].user.strayed);
     find_answers(&want, &naive, &plain);
-    FOR_EACH_ISA_OF (isa, trial_types[p->at[A_TYPES]][0]) {
+    FOR_EACH_ISA_OF (isa, trial_type(p->at[A_TYPES], 0)) {
         if (!trial_runs_on(isa, number))
             continue;
         test_case("SDPA_CASE=%ld, %s", number, attn_isa_string(isa));
@@ -241,7 +241,7 @@ TEST(sdpa_contexts)
 TEST(sdpa_batch)
 {
     for (size_t n = 0; n < (test_quick ? 6 : 80); n += test_quick ? 3 : 1) /* of these the last has many keys */
-        FOR_EACH_ISA_OF (isa, trial_types[sample(100 + n, 2e5).at[A_TYPES]][0]) {
+        FOR_EACH_ISA_OF (isa, trial_type(sample(100 + n, 2e5).at[A_TYPES], 0)) {
             grid_point p = sample(100 + n, 2e5);
             trial all, other, one;
             if (n % 3 == 0)
@@ -736,7 +736,7 @@ TEST(sdpa_fences)
             size_t Lk = keys[n % 16][0], valid = keys[n % 16][1], Lq = queries[n / 16 % 4];
             const size_t *dim = dims[test_below(COUNT(dims))];
             size_t D = dim[0], Dv = dim[1], step = test_below(4) ? 1 : 2;
-            attn_dtype type = trial_floats[test_below(4)], wide = type == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+            attn_dtype type = test_floats[test_below(4)], wide = type == ATTN_F64 ? ATTN_F64 : ATTN_F32;
             int backwards = test_maybe(), stage = (int)test_below(3), wanted = (int)test_below(5);
             test_runner r;
             fenced_call c;
@@ -749,7 +749,7 @@ TEST(sdpa_fences)
                 c.c.o.mask = test_fenced_pairs(ATTN_BOOL, test_maybe() ? Lq : 1, Lk, valid, backwards);
             if (test_maybe())
                 c.c.o.bias =
-                    test_fenced_pairs(trial_floats[test_below(4)], test_maybe() ? Lq : 1, Lk, valid, backwards);
+                    test_fenced_pairs(test_floats[test_below(4)], test_maybe() ? Lq : 1, Lk, valid, backwards);
             if (wanted > 0)
                 c.c.o.lse = test_fenced_rows(wide, 1, Lq, 1, Lq, 1, test_maybe());
             if (wanted > 1 && wanted < 4)

@@ -43,12 +43,12 @@ static int next_problem(problem *p, size_t *n)
 {
     static const shape small = {2, 2, 1, 5, 7, 3, 2}, tiled = {1, 2, 2, 26, 150, 8, 5},
                        decode = {1, 4, 1, 1, 1100, 4, 3};
-    static const struct {
+    const struct {
         const char *name;
         attn_dtype type;
         const shape *shape;
-    } kinds[] = {{"small", ATTN_F32, &small},  {"tiled", ATTN_F32, &tiled},   {"decode", ATTN_F32, &decode},
-                 {"tiled", ATTN_F64, &tiled},  {"decode", ATTN_F64, &decode}, {"small", ATTN_F16, &small},
+    } kinds[] = {{"small", ATTN_F32, &small},   {"tiled", ATTN_F32, &tiled},    {"decode", ATTN_F32, &decode},
+                 {"tiled", test_wide, &tiled},  {"decode", test_wide, &decode}, {"small", ATTN_F16, &small},
                  {"decode", ATTN_F16, &decode}};
     enum { KINDS = sizeof kinds / sizeof *kinds };
     static size_t turn; /* the short version takes one kind for each instruction set, another in each test */
@@ -584,7 +584,7 @@ TEST(sdpa_past_lengths_same_bits)
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 26 * 8; n++) {
             size_t valid = keys[n / 8], others = more[n % 8];
-            attn_dtype dtype = n % 5 < 3 ? ATTN_F32 : n % 5 == 3 ? ATTN_F16 : ATTN_F64;
+            attn_dtype dtype = n % 5 < 3 ? ATTN_F32 : n % 5 == 3 ? ATTN_F16 : test_wide;
             shape dims = {1, 2, 1, 3, valid + others, 3, 5};
             problem p, part;
             result want, r;
@@ -792,7 +792,7 @@ TEST(sdpa_softcap_before_bias_and_mask)
     static const real want[3][3] = {{100, 0, -100}, {2, 0, -2}, {2, 5, -INFINITY}};
     FOR_EACH_ISA (isa)
         for (size_t t = 0; t < 6; t++) {
-            static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16};
+            const attn_dtype types[] = {ATTN_F32, test_wide, ATTN_F16};
             problem p = make_problem(isa, types[t % 3], (shape){1, 1, 1, 1, 3, 1, 1});
             attn_tensor out = new_out(&p);
             real e = expl(2 - 5), mean = (e * 1 + 10) / (e + 1), ulp = test_ulp(10, p.q.dtype);
@@ -925,7 +925,7 @@ TEST(sdpa_visibility)
             result r;
             if (test_quick && (n + (size_t)isa) % 3)
                 continue;
-            p = make_problem(isa, n % 2 ? ATTN_F64 : ATTN_F32, (shape){2, 2, 1, Lq, Lk, 3, 2});
+            p = make_problem(isa, n % 2 ? test_wide : ATTN_F32, (shape){2, 2, 1, Lq, Lk, 3, 2});
             test_fill_tensor(p.q, 0);
             p.opts.causal = (attn_causal)s->causal;
             p.opts.causal_offset = offsets(&p, s->offset);
@@ -974,7 +974,7 @@ TEST(sdpa_visibility_of_tiles)
             ptrdiff_t *o;
             if (n > 0 && test_below(test_quick ? 60 : 8)) /* the first always */
                 continue;
-            p = make_problem(isa, n / 2 % 2 ? ATTN_F64 : ATTN_F32, shapes[which]);
+            p = make_problem(isa, n / 2 % 2 ? test_wide : ATTN_F32, shapes[which]);
             p.opts.causal = (attn_causal)causal;
             p.opts.causal_offset = o = offsets(&p, shifts[shift][0]);
             o[1] = shifts[shift][1];
@@ -1003,7 +1003,7 @@ TEST(sdpa_groups_of_heads)
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 10; n++) {
             size_t H = counts[n % 5][0], Hkv = counts[n % 5][1];
-            problem p = make_problem(isa, n < 5 ? ATTN_F32 : ATTN_F64, (shape){2, H, Hkv, 3, 9, 6, 1}), repeated = p;
+            problem p = make_problem(isa, n < 5 ? ATTN_F32 : test_wide, (shape){2, H, Hkv, 3, 9, 6, 1}), repeated = p;
             result r, plain;
             p.batch_invariant = repeated.batch_invariant = 1; /* fewer rows share a head where it is repeated */
             test_case("%s, %s, %zu heads on %zu", attn_isa_string(isa), test_dtype_name(p.q.dtype), H, Hkv);
@@ -1182,7 +1182,7 @@ TEST(sdpa_softcap_accuracy)
     enum { KEYS = 2000 };
     FOR_EACH_ISA (isa)
         for (int wide = 0; wide < 2; wide++) {
-            attn_dtype type = wide ? ATTN_F64 : ATTN_F32;
+            attn_dtype type = wide ? test_wide : ATTN_F32;
             problem p = make_problem(isa, type, (shape){1, 1, 1, 1, KEYS, 1, 1});
             test_case("%s, %s", attn_isa_string(isa), test_dtype_name(type));
             test_fill_tensor(p.q, 1);
@@ -1285,7 +1285,7 @@ TEST(sdpa_rows_alone_bias)
 {
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 12; n++) {
-            attn_dtype dtype = n % 3 ? n % 3 == 1 ? ATTN_F64 : ATTN_BF16 : ATTN_F32;
+            attn_dtype dtype = n % 3 ? n % 3 == 1 ? test_wide : ATTN_BF16 : ATTN_F32;
             shape s = {2, 4, 2, 21, 70 + n, 11, 9};
             problem p = make_problem(isa, dtype, s);
             snprintf(problem_name, sizeof problem_name, "bias, %s, %s", attn_isa_string(isa), test_dtype_name(dtype));
@@ -1303,7 +1303,7 @@ TEST(sdpa_rows_alone)
 {
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 4; n++) {
-            attn_dtype dtype = n / 2 ? ATTN_F64 : ATTN_F32;
+            attn_dtype dtype = n / 2 ? test_wide : ATTN_F32;
             size_t Lq = test_quick ? 300 : 3000;
             ptrdiff_t keys = n % 2 ? 4 * 256 : 9 * 128; /* of a split: whole tiles */
             shape narrow = {1, 1, 1, Lq, 3000, 3, 2}, wide = {1, 1, 1, test_quick ? 30 : 200, 40000, 2, 1};
@@ -1339,7 +1339,7 @@ TEST(sdpa_equal_values)
     static const double values[] = {1, 0.125, -4096};
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 4 * 2 * 2 * 2; n++) {
-            attn_dtype dtype = n & 1 ? ATTN_F64 : ATTN_F32;
+            attn_dtype dtype = n & 1 ? test_wide : ATTN_F32;
             int turns = n & 2 ? 1 : 0, few = n & 4 ? 1 : 0;
             shape dims = {1, 1, 1, few ? 2 : 17, counts[n / 8], 1, 3};
             real most = fminl(2 * (real)dims.Lk, 512 + (real)dims.Lk / 512) / 2; /* in ulp: u is half of one */
@@ -1465,7 +1465,7 @@ TEST(sdpa_requests_change_nothing)
    ones. */
 TEST(sdpa_weights_beside_scores)
 {
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_BF16};
+    const attn_dtype types[] = {ATTN_F32, test_wide, ATTN_BF16};
     static const int layouts[] = {T_BHLD, T_TURNED, T_STEP};
     static const size_t rows[] = {1, 3, 37};
     enum { LK = 290, RULES = 4 };
@@ -1552,7 +1552,7 @@ static void check_rounded(const problem *p, attn_tensor to, attn_tensor from)
 /* lse, weights and scores of every float type hold the wide results, rounded once. */
 TEST(sdpa_types_of_outputs)
 {
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype types[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     problem p;
     for (size_t n = 0; next_problem(&p, &n);)
         for (size_t t = 0; t < 4; t++) {
@@ -1607,7 +1607,7 @@ TEST(sdpa_values_within_keys)
 /* q, k, v, and even out lie in one buffer [B][L][4][H][D]: the bits of packed ones, and nothing else is written. */
 TEST(sdpa_one_buffer)
 {
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype types[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     static const size_t sizes[][4] = {{2, 5, 2, 3}, {1, 140, 2, 16}};
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 8; n++) {
@@ -2036,7 +2036,7 @@ static const struct {
 TEST(merge_rows)
 {
     enum { ROWS = sizeof sides / sizeof *sides };
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype types[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     for (size_t n = 0; n < 16; n++) {
         attn_dtype type = types[n % 4], wide = types[n % 4 == 1 ? 1 : n / 4 == 1 ? 0 : n / 4];
         attn_tensor t[4];
@@ -2066,13 +2066,13 @@ TEST(merge_rows)
 TEST(merge_columns)
 {
     enum { ROWS = 9, DIM = 43 };
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_BF16};
+    const attn_dtype types[] = {ATTN_F32, test_wide, ATTN_BF16};
     for (size_t n = 0; n < sizeof types / sizeof *types; n++)
         FOR_EACH_ISA (isa) {
             attn_ctx ctx = test_ctx(isa);
             attn_tensor t[4], alone;
             for (size_t x = 0; x < 4; x++)
-                t[x] = test_random_tensor(x % 2 ? ATTN_F64 : types[n], 1, 1, ROWS, x % 2 ? 1 : DIM, T_BHLD);
+                t[x] = test_random_tensor(x % 2 ? test_wide : types[n], 1, 1, ROWS, x % 2 ? 1 : DIM, T_BHLD);
             alone = test_tensor_like(t[0], T_BHLD);
             test_case("%s, %s", attn_isa_string(isa), test_dtype_name(types[n]));
             for (size_t d = 0; d < DIM; d++) {
@@ -2095,7 +2095,7 @@ TEST(merge_light_sides)
     attn_tensor t[4], mirror[4];
     real *want = test_reals(ROWS), *size = test_reals(ROWS), *apart = test_reals(ROWS);
     for (size_t x = 0; x < 4; x++)
-        t[x] = test_tensor(ATTN_F64, 1, 1, ROWS, 1, T_BHLD);
+        t[x] = test_tensor(test_wide, 1, 1, ROWS, 1, T_BHLD);
     for (size_t i = 0; i < ROWS; i++) {
         static const double first[][4] = {{1e30, -50, 1, 0},     {1, 0, 1e30, -50},  {1e300, -690, 1, 0},
                                           {-1e10, 20, 1e20, -5}, {1, 0.5, -1, 0.25}, {1, 0, 1, -700}};
@@ -2155,7 +2155,7 @@ TEST(merge_empty_keeps_bits)
 TEST(merge_contexts)
 {
     for (int n = 0; n < 2; n++) {
-        attn_dtype type = n ? ATTN_F64 : ATTN_F32;
+        attn_dtype type = n ? test_wide : ATTN_F32;
         attn_tensor t[4], first[2], want[2];
         for (size_t x = 0; x < 4; x++)
             t[x] = test_random_tensor(type, 2, 3, 47, x % 2 ? 1 : 5, T_BLHD);
@@ -2194,7 +2194,7 @@ TEST(merge_contexts)
    ulp, and half an ulp of the difference of the lse), two quotients, products and a sum. */
 TEST(merge_layouts)
 {
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_F64};
+    const attn_dtype types[] = {ATTN_F32, ATTN_F16, ATTN_BF16, test_wide};
     static const size_t dims[] = {1, 3, 8, 15, 16, 17, 31, 33, 64, 67, 130}, lens[] = {1, 5, 9, 70, 131};
     for (size_t n = 0; n < (test_quick ? 60 : 400); n++)
         FOR_EACH_ISA (isa) {
@@ -2257,7 +2257,7 @@ TEST(merge_layouts)
 TEST(sdpa_v_without_dims)
 {
     enum { H = 8, D = 80, LONG_KEYS = 2000, TYPES = 4 };
-    static const attn_dtype types[TYPES] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype types[TYPES] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     static const unsigned char mask[3] = {1, 0, 1};
     void *q = test_block(H * D * sizeof(double)), *k = test_block((size_t)H * LONG_KEYS * D * sizeof(double));
     float lse[H];

@@ -548,12 +548,12 @@ TEST(sdpa_status_huge_and_empty)
             attn_opts wanted = none;
             q = filled((attn_dtype)dtype, 1, 2, 3, 4);
             k = filled((attn_dtype)dtype, 1, 1, 150, 4);
-            want = wanted.weights = tensor(ATTN_F64, 1, 2, 3, 150);
+            want = wanted.weights = tensor(test_wide, 1, 2, 3, 150);
             test_case("%s, %s, weights without values", attn_isa_string(isa), test_dtype_name((attn_dtype)dtype));
             CHECK_STATUS(attn_sdpa(tensor((attn_dtype)dtype, 1, 2, 3, 5), q, k, filled((attn_dtype)dtype, 1, 1, 150, 5),
                                    &wanted, &ctx),
                          ATTN_OK);
-            weights = wanted.weights = tensor(ATTN_F64, 1, 2, 3, 150);
+            weights = wanted.weights = tensor(test_wide, 1, 2, 3, 150);
             v = k;
             v.data = NULL;
             v.dim = 0;
@@ -571,7 +571,7 @@ TEST(sdpa_status_huge_and_empty)
 
 TEST(sdpa_status_types)
 {
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype types[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     for (size_t n = 0; n < 256; n++) { /* every mix of the four */
         attn_dtype t[4] = {types[n % 4], types[n / 4 % 4], types[n / 16 % 4], types[n / 64]};
         int wide = (t[0] == ATTN_F64) + (t[1] == ATTN_F64) + (t[2] == ATTN_F64) + (t[3] == ATTN_F64);
@@ -601,7 +601,7 @@ TEST(sdpa_status_types)
 
 TEST(sdpa_status_values)
 {
-    attn_tensor q = filled(ATTN_F64, 1, 1, 2, 3), out = tensor(ATTN_F64, 1, 1, 2, 3);
+    attn_tensor q = filled(test_wide, 1, 1, 2, 3), out = tensor(test_wide, 1, 1, 2, 3);
     attn_tensor small = filled(ATTN_F32, 1, 1, 2, 3), small_out = tensor(ATTN_F32, 1, 1, 2, 3);
     static const double finite[] = {1, -1, 1e-300, -1e30, 1e30, 1e300};
     attn_opts none = {0}, opts;
@@ -745,7 +745,7 @@ static call_state large_call(attn_dtype dtype)
 TEST(sdpa_status_scratch)
 {
     static const size_t widths[] = {0, 1, 2, 3, 5};
-    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16};
+    const attn_dtype dtypes[] = {ATTN_F32, test_wide, ATTN_F16};
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 5 * 3; n++) {
             call_state s = large_call(dtypes[n / 5]);
@@ -777,7 +777,7 @@ TEST(sdpa_status_small_scratch)
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 8 * 3; n++) {
             const shape *d = &shapes[n / 3];
-            attn_dtype dtype = n % 3 == 0 ? ATTN_F32 : n % 3 == 1 ? ATTN_F64 : ATTN_F16;
+            attn_dtype dtype = n % 3 == 0 ? ATTN_F32 : n % 3 == 1 ? test_wide : ATTN_F16;
             call_state s = {0};
             long calls = test_memory_state.calls;
             size_t bytes;
@@ -801,7 +801,7 @@ TEST(sdpa_status_small_scratch)
 
 TEST(sdpa_status_no_memory)
 {
-    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16};
+    const attn_dtype dtypes[] = {ATTN_F32, test_wide, ATTN_F16};
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 3; n++) {
             call_state s = large_call(dtypes[n]);
@@ -830,7 +830,7 @@ TEST(sdpa_status_errno)
 {
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 2; n++) {
-            attn_dtype dtype = n ? ATTN_F64 : ATTN_F32;
+            attn_dtype dtype = n ? test_wide : ATTN_F32;
             call_state s = large_call(dtype);
             test_fill_tensor(s.t[K], 1e-3);
             test_fill(attn_head(s.t[K], 0, 1), n ? 300 : 90); /* weights that are too small for a number */
@@ -854,7 +854,7 @@ TEST(sdpa_status_errno_apart)
     enum { L = 2048 };
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 4; n++) {
-            attn_dtype dtype = n / 2 ? ATTN_F64 : ATTN_F32;
+            attn_dtype dtype = n / 2 ? test_wide : ATTN_F32;
             attn_tensor q = tensor(dtype, 1, 1, 1, 1), kv = tensor(dtype, 1, 1, L, 1), out = tensor(dtype, 1, 1, 1, 1);
             attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             test_runner runner;
@@ -1100,7 +1100,7 @@ TEST(merge_status)
 
 TEST(merge_status_types)
 {
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype types[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     for (size_t n = 0; n < 256; n++) {
         attn_dtype t[4] = {types[n % 4], types[n / 4 % 4], types[n / 16 % 4], types[n / 64]};
         test_case("%s, lse %s, with %s, lse %s", test_dtype_name(t[0]), test_dtype_name(t[1]), test_dtype_name(t[2]),

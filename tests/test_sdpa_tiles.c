@@ -66,7 +66,7 @@ TEST(sdpa_tiles_lanes)
     static const shape shapes[] = {{1, 1, 1, T_BHLD},     {3, 5, 15, T_BHLD},      {16, 16, 16, T_BHLD},
                                    {20, 65, 129, T_BLHD}, {33, 80, 127, T_BHLD},   {64, 64, 300, T_QKV},
                                    {8, 0, 40, T_BHLD},    {40, 24, 1100, T_SLICE}, {17, 18, 260, T_TURNED}};
-    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype dtypes[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++)
             for (int trial = 0; trial < 4 * OPTIONS; trial++) {
@@ -130,7 +130,7 @@ static void spoil_some(attn_tensor v)
 TEST(sdpa_tiles_units)
 {
     enum { LQ = 800, LK = 700, D = 5, FEW = 8 }; /* no pass takes more for few */
-    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype dtypes[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     static const int layouts[] = {T_BHLD, T_QKV, T_TURNED};
     FOR_EACH_ISA (isa)
         for (int trial = 0; trial < 24; trial++) {
@@ -312,7 +312,7 @@ TEST(sdpa_tiles_masks)
     static const size_t lengths[] = {1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200};
     static const int layouts[] = {T_BHLD,  T_BLHD,      T_TURNED,   T_STEP,    T_FLIPPED,
                                   T_SLICE, T_ONE_BATCH, T_ONE_HEAD, T_ONE_ROW, T_ONE_COL};
-    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_BF16};
+    const attn_dtype dtypes[] = {ATTN_F32, test_wide, ATTN_BF16};
     enum { B = 2, H = 4, D = 3 };
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 11; n++)
@@ -381,7 +381,7 @@ TEST(sdpa_tiles_exponentials)
 {
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 8; n++) {
-            attn_dtype dtype = n % 2 ? ATTN_F64 : ATTN_F32;
+            attn_dtype dtype = n % 2 ? test_wide : ATTN_F32;
             size_t Lk = n % 2 ? 690 : 82, rows = n / 2 % 2 ? 1 : 40;
             double scale = n / 4 ? 0.25 : 1;
             attn_tensor q = test_tensor(dtype, 1, 1, rows, 1, T_BHLD), k = test_tensor(dtype, 1, 1, Lk, 1, T_BHLD);
@@ -432,7 +432,7 @@ TEST(sdpa_tiles_scales)
 {
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 4; n++) {
-            attn_dtype dtype = n % 2 ? ATTN_F64 : ATTN_F32;
+            attn_dtype dtype = n % 2 ? test_wide : ATTN_F32;
             double large = n % 2 ? 1e300 : 1e34, tiny = n % 2 ? 1e-306 : 1e-37, dots[4] = {large, large, large, large};
             attn_opts opts = {0};
             test_case("%s, %s, %s", attn_isa_string(isa), test_dtype_name(dtype), n / 2 ? "few" : "many");
@@ -455,7 +455,7 @@ TEST(sdpa_tiles_softcaps)
 {
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 4; n++) {
-            attn_dtype dtype = n % 2 ? ATTN_F64 : ATTN_F32;
+            attn_dtype dtype = n % 2 ? test_wide : ATTN_F32;
             double large = n % 2 ? 1e308 : 3e38, dots[3] = {0, -1, 1};
             attn_opts opts = {0};
             test_case("%s, %s, %s", attn_isa_string(isa), test_dtype_name(dtype), n / 2 ? "few" : "many");
@@ -514,7 +514,7 @@ TEST(sdpa_tiles_queries)
         for (size_t Lq = 1; Lq <= 3; Lq++)
             for (size_t group = 1; group <= 2; group++)
                 for (size_t D = 8; D <= 20; D += 4) {
-                    attn_dtype dtype = (n + Lq + group) % 4 ? ATTN_F32 : ATTN_F64;
+                    attn_dtype dtype = (n + Lq + group) % 4 ? ATTN_F32 : test_wide;
                     attn_tensor q = test_random_tensor(dtype, 2, HKV * group, Lq, D, layouts[n]);
                     attn_tensor gathered = test_tensor_like(q, T_STEP);
                     attn_tensor k = test_random_tensor(dtype, 2, HKV, LK, D, T_BHLD);
@@ -573,7 +573,7 @@ TEST(sdpa_tiles_biases)
     enum { LQ = 115, LK = 211, D = 4, NONE = 70 };
     static const float slopes[] = {0.5f, 0.25f};
     for (int n = 0; n < 12; n++) {
-        attn_dtype dtype = n % 2 ? ATTN_F64 : ATTN_F32;
+        attn_dtype dtype = n % 2 ? test_wide : ATTN_F32;
         size_t heads = n / 2 % 2 ? 1 : 2;
         int layout = n / 4 == 0 ? T_BHLD : n / 4 == 1 ? T_SLICE : T_ONE_ROW;
         attn_tensor q = test_random_tensor(dtype, 1, 2, LQ, D, T_BHLD),
@@ -610,7 +610,7 @@ TEST(sdpa_tiles_biases)
    any type, packed or with gaps that stay as they are. */
 TEST(sdpa_tiles_hidden)
 {
-    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype dtypes[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     enum { LK = 530, SPOILT = 3, LEFT = 20, OFFSET = 300 };
     for (int n = 0; n < 16; n++)
         FOR_EACH_ISA (isa) {

@@ -1,8 +1,6 @@
 /* attn_softmax_ctx on every instruction set: accuracy, properties, specials. */
 #include "test.h"
 
-static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
-
 static attn_ctx on(attn_isa isa)
 {
     attn_ctx ctx = test_ctx(isa);
@@ -68,7 +66,7 @@ TEST(softmax_accuracy)
                 size_t cols = n < 130 ? n : long_rows[n - 130], rows = 1 + n % 4, s = (n + d) % 4;
                 int in_place = (n + d) % 5 == 0,
                     exact = n % 2 == 0; /* exact: no difference of two numbers is rounded */
-                attn_mat in = test_random_mat(dtypes[d], rows, cols, (int)(n % OUT_LAYOUTS)), out, input;
+                attn_mat in = test_random_mat(test_floats[d], rows, cols, (int)(n % OUT_LAYOUTS)), out, input;
                 if (test_quick && n % 9 && n != 130 + 12) {
                     test_release();
                     continue;
@@ -79,7 +77,7 @@ TEST(softmax_accuracy)
                 }
                 input = test_mat_like(in, PACKED);
                 out = in_place ? in
-                               : test_mat(d < 2 ? dtypes[d] : dtypes[n % 4 == 1 ? 0 : n % 4], rows, cols,
+                               : test_mat(d < 2 ? test_floats[d] : test_floats[n % 4 == 1 ? 0 : n % 4], rows, cols,
                                           (int)(n / 2 % OUT_LAYOUTS));
                 test_case("%s, %s to %s, %zu x %zu, spread %g%s", attn_isa_string(isa), test_dtype_name(in.dtype),
                           test_dtype_name(out.dtype), rows, cols, spreads[s], in_place ? ", in place" : "");
@@ -97,10 +95,10 @@ TEST(softmax_equal_numbers)
         for (size_t d = 0; d < 2; d++)
             for (size_t n = 0; n < (test_quick ? 3 : 60); n++) {
                 size_t cols = n % 3 ? 300 + 17 * n : 5000 + n;
-                attn_mat in = test_mat(dtypes[d], 1, cols, PACKED), out = test_mat(dtypes[d], 1, cols, PACKED);
+                attn_mat in = test_mat(test_floats[d], 1, cols, PACKED), out = test_mat(test_floats[d], 1, cols, PACKED);
                 test_fill(in, -10 * fabs(test_uniform()));
                 (attn_mat_set)(in, 0, n, 0);
-                test_case("%s, %s, %zu columns", attn_isa_string(isa), test_dtype_name(dtypes[d]), cols);
+                test_case("%s, %s, %zu columns", attn_isa_string(isa), test_dtype_name(test_floats[d]), cols);
                 CHECK_STATUS(softmax_isa(isa, out, in), ATTN_OK);
                 check_rows(out, in, 1);
                 test_release();
@@ -114,16 +112,16 @@ TEST(softmax_exponential)
     FOR_EACH_ISA (isa)
         for (size_t d = 0; d < 2; d++) {
             size_t cols = test_quick ? 501 : 20001;
-            attn_mat in = test_mat(dtypes[d], 1, cols, PACKED), out = test_mat(dtypes[d], 1, cols, PACKED);
+            attn_mat in = test_mat(test_floats[d], 1, cols, PACKED), out = test_mat(test_floats[d], 1, cols, PACKED);
             double low = d ? -708 : -87, high = d ? -47 : -27;
-            test_case("%s, %s", attn_isa_string(isa), test_dtype_name(dtypes[d]));
+            test_case("%s, %s", attn_isa_string(isa), test_dtype_name(test_floats[d]));
             for (size_t c = 0; c < cols; c++)
                 (attn_mat_set)(in, 0, c, c ? low + (high - low) * (test_uniform() + 1) / 2 : 0);
             CHECK_STATUS(softmax_isa(isa, out, in), ATTN_OK);
             for (size_t c = 1; c < cols; c++) {
-                real want = expl(test_load(test_at(in, 0, c), dtypes[d]));
-                CHECK_NEAR(test_load(test_at(out, 0, c), dtypes[d]), want,
-                           (isa == ATTN_ISA_SCALAR ? 4 : 2) * test_ulp(want, dtypes[d]));
+                real want = expl(test_load(test_at(in, 0, c), test_floats[d]));
+                CHECK_NEAR(test_load(test_at(out, 0, c), test_floats[d]), want,
+                           (isa == ATTN_ISA_SCALAR ? 4 : 2) * test_ulp(want, test_floats[d]));
             }
         }
 }
@@ -134,19 +132,19 @@ TEST(softmax_tiny_results)
     FOR_EACH_ISA (isa)
         for (size_t d = 0; d < 2; d++) {
             size_t cols = 61;
-            attn_mat in = test_mat(dtypes[d], 1, cols, PACKED), out = test_mat(dtypes[d], 1, cols, PACKED);
-            double low = d ? 700 : 80, tiny = smallest_normal(dtypes[d]);
-            test_case("%s, %s", attn_isa_string(isa), test_dtype_name(dtypes[d]));
+            attn_mat in = test_mat(test_floats[d], 1, cols, PACKED), out = test_mat(test_floats[d], 1, cols, PACKED);
+            double low = d ? 700 : 80, tiny = smallest_normal(test_floats[d]);
+            test_case("%s, %s", attn_isa_string(isa), test_dtype_name(test_floats[d]));
             for (size_t c = 0; c < cols; c++)
                 (attn_mat_set)(in, 0, c, c ? -low - (double)c : 0);
             CHECK_STATUS(softmax_isa(isa, out, in), ATTN_OK);
             for (size_t c = 1; c < cols; c++) {
-                real got = test_load(test_at(out, 0, c), dtypes[d]),
+                real got = test_load(test_at(out, 0, c), test_floats[d]),
                      want = expl(-(real)low - (real)c); /* the sum is 1 */
                 CHECK(got >= 0 &&
-                      fabsl(got - want) <= tiny + (ULPS + (low + (double)c) / 2) * test_ulp(want, dtypes[d]));
+                      fabsl(got - want) <= tiny + (ULPS + (low + (double)c) / 2) * test_ulp(want, test_floats[d]));
             }
-            CHECK(test_load(out.data, dtypes[d]) == 1);
+            CHECK(test_load(out.data, test_floats[d]) == 1);
             check_rows(out, in, 1);
         }
 }
@@ -156,14 +154,14 @@ TEST(softmax_tiny_results)
 TEST(softmax_passes_differ)
 {
     static const attn_isa isas[] = {ATTN_ISA_SCALAR, ATTN_ISA_VECTOR128, ATTN_ISA_NEON, ATTN_ISA_AVX2, ATTN_ISA_AVX512};
-    attn_mat in = test_random_mat(ATTN_F64, 40, 1000, PACKED), best = test_mat(ATTN_F64, 40, 1000, PACKED);
+    attn_mat in = test_random_mat(test_wide, 40, 1000, PACKED), best = test_mat(test_wide, 40, 1000, PACKED);
     attn_mat seen[sizeof isas / sizeof *isas];
     size_t count = 0;
     CHECK_STATUS(attn_softmax(best, in), ATTN_OK);
     for (size_t n = 0; n < sizeof isas / sizeof *isas; n++) {
         if (!attn_isa_available(isas[n]))
             continue;
-        seen[count] = test_mat(ATTN_F64, 40, 1000, PACKED);
+        seen[count] = test_mat(test_wide, 40, 1000, PACKED);
         CHECK_STATUS(softmax_isa(isas[n], seen[count], in), ATTN_OK);
         for (size_t i = 0; i < count; i++) {
             test_case("%s and instruction set %zu", attn_isa_string(isas[n]), i);
@@ -183,14 +181,14 @@ TEST(softmax_translation)
         for (size_t d = 0; d < 2; d++)
             for (size_t cols = 1; cols <= (test_quick ? 20 : 70); cols++)
                 for (size_t s = 0; s < 4; s++) {
-                    attn_mat in = test_mat(dtypes[d], 1, cols, PACKED), moved = test_mat(dtypes[d], 1, cols, PACKED);
-                    attn_mat out = test_mat(dtypes[d], 1, cols, PACKED), again = test_mat(dtypes[d], 1, cols, PACKED);
+                    attn_mat in = test_mat(test_floats[d], 1, cols, PACKED), moved = test_mat(test_floats[d], 1, cols, PACKED);
+                    attn_mat out = test_mat(test_floats[d], 1, cols, PACKED), again = test_mat(test_floats[d], 1, cols, PACKED);
                     for (size_t c = 0; c < cols; c++) {
                         double x = cols == 4 ? (double)c : (double)test_below(1024) / 64; /* 0 1 2 3 at four columns */
                         (attn_mat_set)(in, 0, c, x);
                         (attn_mat_set)(moved, 0, c, x + shifts[s]);
                     }
-                    test_case("%s, %s, %zu columns, moved by %g", attn_isa_string(isa), test_dtype_name(dtypes[d]),
+                    test_case("%s, %s, %zu columns, moved by %g", attn_isa_string(isa), test_dtype_name(test_floats[d]),
                               cols, shifts[s]);
                     CHECK_STATUS(softmax_isa(isa, out, in), ATTN_OK);
                     CHECK_STATUS(softmax_isa(isa, again, moved), ATTN_OK);
@@ -205,20 +203,20 @@ TEST(softmax_permutation)
     FOR_EACH_ISA (isa)
         for (size_t d = 0; d < 2; d++)
             for (size_t cols = 2; cols < (test_quick ? 20 : 100); cols += 3) {
-                attn_mat in = test_random_mat(dtypes[d], 1, cols, PACKED), turned = test_mat_like(in, REVERSED);
-                attn_mat out = test_mat(dtypes[d], 1, cols, PACKED), back = test_mat(dtypes[d], 1, cols, PACKED);
+                attn_mat in = test_random_mat(test_floats[d], 1, cols, PACKED), turned = test_mat_like(in, REVERSED);
+                attn_mat out = test_mat(test_floats[d], 1, cols, PACKED), back = test_mat(test_floats[d], 1, cols, PACKED);
                 attn_mat backwards = in;
                 backwards.data = test_at(in, 0, cols - 1);
                 backwards.col_stride = -1;
-                test_case("%s, %s, %zu columns", attn_isa_string(isa), test_dtype_name(dtypes[d]), cols);
+                test_case("%s, %s, %zu columns", attn_isa_string(isa), test_dtype_name(test_floats[d]), cols);
                 CHECK_STATUS(softmax_isa(isa, out, in), ATTN_OK);
                 CHECK_STATUS(softmax_isa(isa, back, backwards), ATTN_OK);
                 for (size_t c = 0; c < cols; c++) {
-                    real a = test_load(test_at(out, 0, c), dtypes[d]),
-                         b = test_load(test_at(back, 0, cols - 1 - c), dtypes[d]);
-                    CHECK_NEAR(a, b, (ULPS + sqrtl((real)cols) / 2) * test_ulp(a, dtypes[d]));
+                    real a = test_load(test_at(out, 0, c), test_floats[d]),
+                         b = test_load(test_at(back, 0, cols - 1 - c), test_floats[d]);
+                    CHECK_NEAR(a, b, (ULPS + sqrtl((real)cols) / 2) * test_ulp(a, test_floats[d]));
                 }
-                test_case("%s, %s, %zu columns, another layout", attn_isa_string(isa), test_dtype_name(dtypes[d]),
+                test_case("%s, %s, %zu columns, another layout", attn_isa_string(isa), test_dtype_name(test_floats[d]),
                           cols);
                 CHECK_STATUS(softmax_isa(isa, back, turned), ATTN_OK);
                 CHECK(test_same_bits(out, back));
@@ -230,7 +228,7 @@ enum kind { ZEROS, NANS, EVEN, FIRST }; /* what a special row becomes; FIRST: 1 
 
 TEST(softmax_nonfinite)
 {
-    static const double largest[] = {FLT_MAX, DBL_MAX, 65504, 3.3895313892515355e38}; /* of each of dtypes[] */
+    static const double largest[] = {FLT_MAX, DBL_MAX, 65504, 3.3895313892515355e38}; /* of each of test_floats[] */
     static const double least[] = {1.401298464324817e-45, 4.9406564584124654e-324, 5.9604644775390625e-08,
                                    9.183549615799121e-41};
     FOR_EACH_ISA (isa)
@@ -261,23 +259,23 @@ TEST(softmax_nonfinite)
             };
             for (size_t n = 0; n < sizeof rows / sizeof *rows; n++)
                 for (size_t cols = 1; cols <= 67; cols += test_quick && cols > 2 ? 16 : 1) {
-                    attn_mat in = test_mat(dtypes[d], 3, cols, PADDED), out = test_mat(dtypes[d], 3, cols, PACKED);
+                    attn_mat in = test_mat(test_floats[d], 3, cols, PADDED), out = test_mat(test_floats[d], 3, cols, PACKED);
                     for (size_t r = 0; r < 3; r++) /* between two plain rows */
                         for (size_t c = 0; c < cols; c++)
                             (attn_mat_set)(in, r, c, r != 1 ? 0 : c ? rows[n].others : rows[n].first);
-                    test_case("%s, %s, %s, %zu columns", attn_isa_string(isa), test_dtype_name(dtypes[d]), rows[n].name,
+                    test_case("%s, %s, %s, %zu columns", attn_isa_string(isa), test_dtype_name(test_floats[d]), rows[n].name,
                               cols);
                     test_freeze();
                     CHECK_STATUS(softmax_isa(isa, out, in), ATTN_OK);
                     CHECK(test_wrote_only(&out, 1));
                     for (size_t i = 0; i < 3 * cols; i++) {
                         enum kind kind = i / cols == 1 ? rows[n].kind : EVEN;
-                        double x = (double)test_load(test_at(out, i / cols, i % cols), dtypes[d]),
+                        double x = (double)test_load(test_at(out, i / cols, i % cols), test_floats[d]),
                                even = 1 / (double)cols;
                         if (kind == NANS)
                             CHECK(isnan(x));
                         else if (kind == EVEN)
-                            CHECK(fabs(x - even) <= (double)test_ulp(even, dtypes[d]));
+                            CHECK(fabs(x - even) <= (double)test_ulp(even, test_floats[d]));
                         else
                             CHECK(x == (kind == FIRST && i % cols == 0));
                     }
@@ -296,24 +294,24 @@ TEST(softmax_poison)
                 for (size_t place = 0; place < widths[w]; place++)
                     for (int kind = 0; kind < 3; kind++) {
                         size_t cols = widths[w];
-                        attn_mat in = test_mat(dtypes[d], 3, cols, PACKED);
+                        attn_mat in = test_mat(test_floats[d], 3, cols, PACKED);
                         int good = 1;
                         if ((place + (size_t)kind) % 3 && cols > 20 && (test_quick || d > 1))
                             continue;
                         for (size_t i = 0; i < 3 * cols; i++)
-                            memset(test_at(in, i / cols, i % cols), 0, test_size(dtypes[d]));
+                            memset(test_at(in, i / cols, i % cols), 0, test_size(test_floats[d]));
                         (attn_mat_set)(in, 1, place,
                                        kind == 0   ? test_f64(0x7ff8000000000000u)
                                        : kind == 1 ? test_f64(0xfff8000000000000u)
                                                    : HUGE_VAL);
-                        test_case("%s, %s, %s at %zu of %zu", attn_isa_string(isa), test_dtype_name(dtypes[d]),
+                        test_case("%s, %s, %s at %zu of %zu", attn_isa_string(isa), test_dtype_name(test_floats[d]),
                                   kind == 0   ? "NaN"
                                   : kind == 1 ? "-NaN"
                                               : "+inf",
                                   place, cols);
                         CHECK_STATUS(softmax_isa(isa, in, in), ATTN_OK);
                         for (size_t i = 0; i < 3 * cols; i++) {
-                            double x = (double)test_load(test_at(in, i / cols, i % cols), dtypes[d]);
+                            double x = (double)test_load(test_at(in, i / cols, i % cols), test_floats[d]);
                             good = good && (i / cols == 1 ? isnan(x) : x > 0);
                         }
                         CHECK(good);
@@ -327,16 +325,16 @@ TEST(softmax_million)
     FOR_EACH_ISA (isa)
         for (size_t d = 0; d < 2; d++)
             for (int even = 0; even < 2; even++) {
-                attn_mat in = test_mat(dtypes[d], 1, cols, PACKED), out = test_mat(dtypes[d], 1, cols, PACKED);
-                test_case("%s, %s, %zu columns%s", attn_isa_string(isa), test_dtype_name(dtypes[d]), cols,
+                attn_mat in = test_mat(test_floats[d], 1, cols, PACKED), out = test_mat(test_floats[d], 1, cols, PACKED);
+                test_case("%s, %s, %zu columns%s", attn_isa_string(isa), test_dtype_name(test_floats[d]), cols,
                           even ? ", all alike" : "");
                 for (size_t c = 0; c < cols; c++)
                     (attn_mat_set)(in, 0, c, even ? 3 : test_uniform() * 5);
                 CHECK_STATUS(softmax_isa(isa, out, in), ATTN_OK);
-                CHECK_NEAR(test_sum(test_values(out), cols), 1, 4 * test_ulp(1, dtypes[d]) * sqrtl((real)cols));
+                CHECK_NEAR(test_sum(test_values(out), cols), 1, 4 * test_ulp(1, test_floats[d]) * sqrtl((real)cols));
                 if (even)
-                    CHECK_NEAR(test_load(out.data, dtypes[d]) * (real)cols, 1,
-                               4 * test_ulp(1, dtypes[d]) * sqrtl((real)cols));
+                    CHECK_NEAR(test_load(out.data, test_floats[d]) * (real)cols, 1,
+                               4 * test_ulp(1, test_floats[d]) * sqrtl((real)cols));
                 test_release();
             }
 }
@@ -352,8 +350,8 @@ TEST(softmax_contexts)
     size_t most = 0;
     for (size_t s = 0; s < (test_quick ? 3 : 5); s++)
         for (size_t d = 0; d < (test_quick ? 1 : s == 4 ? 2 : 4); d++) {
-            attn_mat in = test_random_mat(dtypes[d], shapes[s][0], shapes[s][1], (int)(s % 2));
-            attn_mat out = test_mat(dtypes[d], shapes[s][0], shapes[s][1], (int)(s % 3));
+            attn_mat in = test_random_mat(test_floats[d], shapes[s][0], shapes[s][1], (int)(s % 2));
+            attn_mat out = test_mat(test_floats[d], shapes[s][0], shapes[s][1], (int)(s % 3));
             size_t tasks = test_contexts(out, softmax_on, &in);
             most = tasks > most ? tasks : most;
             test_release();

@@ -7,7 +7,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 static const real eps = 1.0L / 4503599627370496; /* 2^-52 */
 
 static const char *name_of(int power)
@@ -123,12 +122,12 @@ static int check_rows(attn_mat out, attn_mat in, int power)
 static void check_golden(int power, const char *name, const double *in, const double *golden, size_t rows, size_t cols)
 {
     for (size_t d = 0; d < 4; d++) {
-        attn_mat x = test_numbers(dtypes[d], rows, cols, in), out = test_mat(dtypes[d], rows, cols, PACKED);
-        test_case("%s, %s, %s", name_of(power), name, test_dtype_name(dtypes[d]));
+        attn_mat x = test_numbers(test_floats[d], rows, cols, in), out = test_mat(test_floats[d], rows, cols, PACKED);
+        test_case("%s, %s, %s", name_of(power), name, test_dtype_name(test_floats[d]));
         CHECK_STATUS(sparse(power, out, x), ATTN_OK);
         for (size_t i = 0; i < rows * cols; i++) /* entmax computes in f64 and has cancellation in its variance */
-            CHECK_NEAR(test_load(test_at(out, i / cols, i % cols), dtypes[d]), golden[i],
-                       golden[i] > 0 ? 32 * eps + test_ulp(golden[i], dtypes[d]) / 2 : 0);
+            CHECK_NEAR(test_load(test_at(out, i / cols, i % cols), test_floats[d]), golden[i],
+                       golden[i] > 0 ? 32 * eps + test_ulp(golden[i], test_floats[d]) / 2 : 0);
         check_rows(out, x, power);
         test_release();
     }
@@ -167,12 +166,12 @@ TEST(sparse_by_hand)
     };
     for (size_t n = 0; n < COUNT(rows); n++)
         for (size_t d = 0; d < 2; d++) {
-            attn_mat in = test_numbers(dtypes[d], 1, rows[n].cols, rows[n].in), out = test_mat_like(in, PACKED);
-            test_case("row %zu, %s", n, test_dtype_name(dtypes[d]));
+            attn_mat in = test_numbers(test_floats[d], 1, rows[n].cols, rows[n].in), out = test_mat_like(in, PACKED);
+            test_case("row %zu, %s", n, test_dtype_name(test_floats[d]));
             CHECK_STATUS(sparse(rows[n].power, out, in), ATTN_OK);
             for (size_t j = 0; j < rows[n].cols; j++)
-                CHECK_NEAR(test_load(test_at(out, 0, j), dtypes[d]), rows[n].out[j],
-                           rows[n].out[j] > 0 ? test_ulp(1, dtypes[d]) : 0);
+                CHECK_NEAR(test_load(test_at(out, 0, j), test_floats[d]), rows[n].out[j],
+                           rows[n].out[j] > 0 ? test_ulp(1, test_floats[d]) : 0);
         }
 }
 
@@ -183,7 +182,7 @@ TEST(sparse_accuracy)
     static const size_t lengths[] = {127, 128, 129, 255, 256, 257, 300, 511, 512, 513, 1025, 4099};
     for (size_t n = 0; n < (test_quick ? 150 : 1500); n++) {
         int power = 1 + (int)(n % 2), in_place = test_below(5) == 0;
-        attn_dtype from = dtypes[test_below(4)], to = in_place || from == ATTN_F64 ? from : narrow[test_below(3)];
+        attn_dtype from = test_floats[test_below(4)], to = in_place || from == ATTN_F64 ? from : narrow[test_below(3)];
         size_t cols = n % 10 ? test_below(70) : lengths[n / 10 % COUNT(lengths)], rows = 1 + test_below(4);
         int layout = (int)test_below(in_place ? OUT_LAYOUTS : LAYOUTS);
         attn_mat in = test_random_mat(from, rows, cols, layout), was, out;
@@ -322,14 +321,14 @@ TEST(sparse_hard_rows)
         for (size_t l = 0; l < COUNT(lengths) - (size_t)test_quick; l++)
             for (size_t d = 0; d < 2; d++) {
                 size_t n = lengths[l];
-                attn_mat in = test_mat(dtypes[d], 1, n, n % 2 ? PACKED : MIRRORED),
-                         out = test_mat(dtypes[d], 1, n, PACKED);
+                attn_mat in = test_mat(test_floats[d], 1, n, n % 2 ? PACKED : MIRRORED),
+                         out = test_mat(test_floats[d], 1, n, PACKED);
                 for (size_t j = 0; j < n; j++) {
                     double x = rows[r].at(j, n), most = d == 0 ? (double)FLT_MAX : DBL_MAX;
                     (attn_mat_set)(in, 0, j, x > most ? most : x < -most ? -most : x);
                 }
                 for (int power = 1; power <= 2; power++) {
-                    test_case("%s, %s, %zu columns, %s", name_of(power), rows[r].name, n, test_dtype_name(dtypes[d]));
+                    test_case("%s, %s, %zu columns, %s", name_of(power), rows[r].name, n, test_dtype_name(test_floats[d]));
                     if (CHECK_STATUS(sparse(power, out, in), ATTN_OK))
                         check_rows(out, in, power);
                 }
@@ -343,22 +342,22 @@ TEST(sparse_ties)
     for (size_t n = 1; n < 100000; n += 1 + n / 3)
         for (int power = 1; power <= 2; power++)
             for (size_t d = 0; d < 2; d++) {
-                attn_mat in = test_mat(dtypes[d], 2, 2 * n, PACKED), out = test_mat(dtypes[d], 2, 2 * n, PACKED);
-                double first = (double)test_load(out.data, dtypes[d]);
+                attn_mat in = test_mat(test_floats[d], 2, 2 * n, PACKED), out = test_mat(test_floats[d], 2, 2 * n, PACKED);
+                double first = (double)test_load(out.data, test_floats[d]);
                 size_t wrong = 0;
                 for (size_t j = 0; j < 2 * n; j++) {
                     (attn_mat_set)(in, 0, j, 0.1);
                     (attn_mat_set)(in, 1, j, j % 2 ? 1000 : 997.5);
                 }
-                test_case("%s, %s, %zu columns", name_of(power), test_dtype_name(dtypes[d]), 2 * n);
+                test_case("%s, %s, %zu columns", name_of(power), test_dtype_name(test_floats[d]), 2 * n);
                 CHECK_STATUS(sparse(power, out, in), ATTN_OK);
-                first = (double)test_load(out.data, dtypes[d]);
-                CHECK_NEAR(first * 2 * (double)n, 1, 2 * test_ulp(1, dtypes[d]));
+                first = (double)test_load(out.data, test_floats[d]);
+                CHECK_NEAR(first * 2 * (double)n, 1, 2 * test_ulp(1, test_floats[d]));
                 for (size_t j = 0; j < 2 * n; j++) {
-                    double a = (double)test_load(test_at(out, 0, j), dtypes[d]),
-                           b = (double)test_load(test_at(out, 1, j), dtypes[d]);
+                    double a = (double)test_load(test_at(out, 0, j), test_floats[d]),
+                           b = (double)test_load(test_at(out, 1, j), test_floats[d]);
                     wrong += !(a >= first && a <= first);
-                    wrong += !(j % 2 ? fabs(b * (double)n - 1) <= 2 * (double)test_ulp(1, dtypes[d]) : b <= 0);
+                    wrong += !(j % 2 ? fabs(b * (double)n - 1) <= 2 * (double)test_ulp(1, test_floats[d]) : b <= 0);
                 }
                 CHECK(wrong == 0);
                 test_release();
@@ -390,18 +389,18 @@ TEST(sparse_infinite_elements)
                 for (int n = 0; n < 2 * KINDS; n++) {
                     size_t cols = widths[w];
                     int power = 1 + n % 2, kind = n / 2;
-                    attn_mat in = test_random_mat(dtypes[d], 3, cols, n % 3 ? PACKED : STRIDED), was, out;
+                    attn_mat in = test_random_mat(test_floats[d], 3, cols, n % 3 ? PACKED : STRIDED), was, out;
                     (attn_mat_set)(in, 1, place, special(kind));
                     was = test_mat_like(in, PACKED);
-                    out = place % 2 ? test_mat(dtypes[d], 3, cols, PADDED) : in;
-                    test_case("%s, %s, kind %d at %zu of %zu", name_of(power), test_dtype_name(dtypes[d]), kind, place,
+                    out = place % 2 ? test_mat(test_floats[d], 3, cols, PADDED) : in;
+                    test_case("%s, %s, kind %d at %zu of %zu", name_of(power), test_dtype_name(test_floats[d]), kind, place,
                               cols);
                     CHECK_STATUS(sparse(power, out, in), ATTN_OK);
                     check_rows(out, was, power);
                     for (size_t c = 0; c < cols && kind != MINUS_INF; c++)
-                        CHECK(isnan((double)test_load(test_at(out, 1, c), dtypes[d])));
+                        CHECK(isnan((double)test_load(test_at(out, 1, c), test_floats[d])));
                     if (kind == MINUS_INF)
-                        CHECK(test_load(test_at(out, 1, place), dtypes[d]) == 0);
+                        CHECK(test_load(test_at(out, 1, place), test_floats[d]) == 0);
                     test_release();
                 }
 }
@@ -416,14 +415,14 @@ TEST(sparse_infinite_rows)
                                             {-HUGE_VAL, most},      {-HUGE_VAL, HUGE_VAL},
                                             {HUGE_VAL, HUGE_VAL},   {HUGE_VAL, special(QUIET_NAN)}};
                 int power = 1 + n % 2, kind = n / 2;
-                attn_mat in = test_mat(dtypes[d], 3, cols, PACKED), out = test_mat(dtypes[d], 3, cols, TRANSPOSED);
+                attn_mat in = test_mat(test_floats[d], 3, cols, PACKED), out = test_mat(test_floats[d], 3, cols, TRANSPOSED);
                 test_fill(in, 0);
                 for (size_t c = 0; c < cols; c++)
                     (attn_mat_set)(in, 1, c, pairs[kind][c == cols / 2]);
-                test_case("%s, %s, row %d, %zu columns", name_of(power), test_dtype_name(dtypes[d]), kind, cols);
+                test_case("%s, %s, row %d, %zu columns", name_of(power), test_dtype_name(test_floats[d]), kind, cols);
                 CHECK_STATUS(sparse(power, out, in), ATTN_OK);
                 for (size_t c = 0; c < cols; c++) {
-                    double x = (double)test_load(test_at(out, 1, c), dtypes[d]), even = 1 / (double)cols;
+                    double x = (double)test_load(test_at(out, 1, c), test_floats[d]), even = 1 / (double)cols;
                     if (kind == 0) /* nothing to attend to */
                         CHECK(x == 0);
                     else if (kind < 3)
@@ -431,7 +430,7 @@ TEST(sparse_infinite_rows)
                     else
                         CHECK(isnan(x));
                     for (size_t r = 0; r < 3; r += 2)
-                        CHECK_NEAR(test_load(test_at(out, r, c), dtypes[d]), even, test_ulp(even, dtypes[d]));
+                        CHECK_NEAR(test_load(test_at(out, r, c), test_floats[d]), even, test_ulp(even, test_floats[d]));
                 }
                 test_release();
             }
@@ -446,7 +445,7 @@ TEST(sparse_translation)
     for (size_t cols = 1; cols <= 300; cols += 1 + cols / 4)
         for (size_t n = 0; n < 4 * COUNT(shifts); n++) {
             int power = 1 + (int)(n % 2);
-            attn_dtype dtype = dtypes[n / 2 % 2];
+            attn_dtype dtype = test_floats[n / 2 % 2];
             attn_mat in = test_mat(dtype, 1, cols, PACKED), moved = test_mat(dtype, 1, cols, PACKED);
             attn_mat out = test_mat(dtype, 1, cols, PACKED), again = test_mat(dtype, 1, cols, PACKED);
             for (size_t c = 0; c < cols; c++) {
@@ -498,10 +497,10 @@ TEST(sparse_layouts)
         for (int layout = PACKED; layout < LAYOUTS; layout++)
             for (int power = 1; power <= 2; power++)
                 for (int n = 0; n < 3; n++) {
-                    attn_mat in = test_random_mat(dtypes[d], 5, n == 2 ? 600 : 19, layout),
-                             packed = test_mat_like(in, PACKED), want = test_mat(dtypes[d], in.rows, in.cols, PACKED),
-                             out = test_mat(dtypes[d], in.rows, in.cols, (layout + n) % OUT_LAYOUTS);
-                    test_case("%s, %s, layout %d, %d", name_of(power), test_dtype_name(dtypes[d]), layout, n);
+                    attn_mat in = test_random_mat(test_floats[d], 5, n == 2 ? 600 : 19, layout),
+                             packed = test_mat_like(in, PACKED), want = test_mat(test_floats[d], in.rows, in.cols, PACKED),
+                             out = test_mat(test_floats[d], in.rows, in.cols, (layout + n) % OUT_LAYOUTS);
+                    test_case("%s, %s, layout %d, %d", name_of(power), test_dtype_name(test_floats[d]), layout, n);
                     CHECK_STATUS(sparse(power, want, packed), ATTN_OK);
                     test_freeze();
                     CHECK_STATUS(sparse(power, out, in), ATTN_OK);

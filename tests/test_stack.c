@@ -148,8 +148,6 @@ SUBJECT(sparsemax, 0, attn_sparsemax(a->m[0], a->m[1]));
 SUBJECT(entmax15, 0, attn_entmax15(a->m[0], a->m[1]));
 SUBJECT(matmul_add, 1, attn_matmul_add(a->m[0], a->m[1], a->m[2], 1, ctx));
 
-static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
-
 /* ---- attention, both ways: random points of all options ---- */
 
 static const size_t sizes[] = {1, 17, 64, 130, 256}, values[] = {0, 40, 128}; /* 0: D */
@@ -228,7 +226,7 @@ TEST(stack_layer)
 {
     static const shape large = {2, 4, 2, 70, 150, 40, 24, 130, 65, 64, 100};
     for (int number = 0; number < (test_quick ? 8 : 200); number = next_case(number)) {
-        attn_dtype type = floats[number % 4];
+        attn_dtype type = test_floats[number % 4];
         layer t = make_layer(number < 4 ? large : random_shape(), type, WITH_ALL & ~WITH_BROADCAST);
         args a = {0};
         a.l.q = t.q, a.l.k = t.k, a.l.v = t.v, a.l.out = t.out, a.l.w = t.w, a.l.o = t.o;
@@ -247,7 +245,7 @@ TEST(stack_cache)
     static const attn_dtype kinds[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_I8};
     static const uint32_t table[2 * ITEMS] = {0, 1, 2, 3, 4, 5, 6, 7};
     for (int number = 0; number < 16; number = next_case(number)) {
-        attn_dtype kind = kinds[number % 4], type = floats[number % 3 ? number % 3 + 1 : 0];
+        attn_dtype kind = kinds[number % 4], type = test_floats[number % 3 ? number % 3 + 1 : 0];
         size_t D = number / 4 % 2 ? 2000 : 40, size = ITEMS * HEADS * ROOM * D * 8 + 4096;
         int ring = number / 8;
         args a = {0};
@@ -281,7 +279,7 @@ TEST(stack_steps)
     static const size_t dims[][DIMS] = {{3, 200, 70, 32, 40}, {100, 130, 300, 66, 33}, {2, 3000, 64, 64, 16}};
     for (int number = 0; number < 24; number = next_case(number)) {
         const size_t *n = dims[number % 3];
-        attn_dtype type = floats[number / 3 % 4], sum = type == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+        attn_dtype type = test_floats[number / 3 % 4], sum = type == ATTN_F64 ? ATTN_F64 : ATTN_F32;
         int mats = number < 12 ? TRANSPOSED : STRIDED, tensors = number < 12 ? T_BHLD : T_STEP;
         args a = {0};
         for (a.op = test_ops; a.op < test_ops + test_op_count; a.op++) {

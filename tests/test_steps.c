@@ -12,7 +12,7 @@ static int is(const test_op *op, const char *name)
 static void check_op(const test_op *op, const size_t *dims, attn_isa isa, int f64, int mixed, int plain)
 {
     static const attn_dtype some[] = {ATTN_F32, ATTN_F16, ATTN_BF16};
-    attn_dtype compute = f64 ? ATTN_F64 : ATTN_F32;
+    attn_dtype compute = f64 ? test_wide : ATTN_F32;
     attn_ctx ctx = test_ctx(isa);
     attn_mat m[OP_ARGS];
     real *exact[OP_ARGS], *naive[OP_ARGS];
@@ -21,7 +21,7 @@ static void check_op(const test_op *op, const size_t *dims, attn_isa isa, int f6
         scale = 1;
     for (int a = 0; a < op->args; a++) {
         size_t rows, cols;
-        attn_dtype dtype = f64 ? ATTN_F64 : mixed ? some[test_below(3)] : ATTN_F32;
+        attn_dtype dtype = f64 ? test_wide : mixed ? some[test_below(3)] : ATTN_F32;
         int layout = plain ? PACKED : (int)test_below(a < op->outs ? OUT_LAYOUTS : LAYOUTS);
         test_op_shape(op, a, dims, &rows, &cols);
         m[a] = a < op->outs ? test_mat(dtype, rows, cols, layout) : test_random_mat(dtype, rows, cols, layout);
@@ -158,7 +158,7 @@ TEST(steps_cosine)
     }
     for (int large = 0; large < 2; large++)
         for (int f64 = 0; f64 < 2; f64++) { /* squares beyond the range */
-            attn_dtype dtype = f64 ? ATTN_F64 : ATTN_F32;
+            attn_dtype dtype = f64 ? test_wide : ATTN_F32;
             double far = f64 ? (large ? 1e200 : 1e-200) : (large ? 1e30 : 1e-30), both[4];
             attn_mat q, out = test_mat(dtype, 2, 2, PACKED);
             both[0] = both[1] = far, both[2] = far, both[3] = -far;
@@ -172,7 +172,7 @@ TEST(steps_cosine)
 
 TEST(steps_attention)
 {
-    static const attn_dtype kinds[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype kinds[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     attn_mat none = {0};
     for (size_t n = 0; n < 4; n++) {
         attn_dtype dtype = kinds[n];
@@ -297,7 +297,7 @@ TEST(steps_pytorch)
 TEST(steps_cosine_nan)
 {
     double values[] = {test_f64(0x7ff8000000000000u), 1, 3, 4, 1, 2}, y[9];
-    attn_mat m = attn_mat_of(values, ATTN_F64, 3, 2), out = attn_mat_of(y, ATTN_F64, 3, 3);
+    attn_mat m = attn_mat_of(values, test_wide, 3, 2), out = attn_mat_of(y, test_wide, 3, 3);
     CHECK_STATUS(attn_scores_cosine(out, m, m, 1), ATTN_OK);
     for (size_t i = 0; i < 9; i++) {
         int nan = (test_bits64(y[i]) & INT64_MAX) > (uint64_t)0x7ff << 52;

@@ -62,13 +62,13 @@ TEST(matmul_add)
                 static const attn_dtype narrow[] = {ATTN_F32, ATTN_F16, ATTN_BF16};
                 int wide = round % 3 == 0;
                 size_t size[3] = {1 + test_below(20), 1 + test_below(20), 1 + test_below(20)};
-                attn_dtype a_type = wide ? ATTN_F64 : narrow[test_below(3)];
-                attn_dtype b_type = wide ? ATTN_F64 : narrow[test_below(3)];
+                attn_dtype a_type = wide ? test_wide : narrow[test_below(3)];
+                attn_dtype b_type = wide ? test_wide : narrow[test_below(3)];
                 attn_mat a, b;
                 size[place] = sizes[n];
                 a = test_random_mat(a_type, size[0], size[1], (int)test_below(LAYOUTS));
                 b = test_random_mat(b_type, size[1], size[2], (int)test_below(LAYOUTS));
-                check_add(test_mat(wide || round % 3 == 1 ? ATTN_F64 : ATTN_F32, size[0], size[2],
+                check_add(test_mat(wide || round % 3 == 1 ? test_wide : ATTN_F32, size[0], size[2],
                                    (int)(round % OUT_LAYOUTS)),
                           a, b, alphas[test_below(8)]);
             }
@@ -78,7 +78,7 @@ TEST(matmul_add)
 TEST(matmul_add_large)
 {
     static const size_t shapes[][3] = {{67, 1031, 261}, {259, 515, 35}, {1, 2100, 130}, {9, 300, 700}};
-    static const attn_dtype types[][2] = {{ATTN_F32, ATTN_F32}, {ATTN_F64, ATTN_F32}, {ATTN_F64, ATTN_F64}};
+    const attn_dtype types[][2] = {{ATTN_F32, ATTN_F32}, {test_wide, ATTN_F32}, {test_wide, test_wide}};
     for (size_t s = 0; s < 4; s++)
         for (size_t t = 0; t < 3; t++) {
             size_t part = test_quick ? 5 : 1, M = (shapes[s][0] + 3) / part, K = (shapes[s][1] + 3) / part,
@@ -97,7 +97,7 @@ TEST(matmul_add_bits)
         for (size_t d = 0; d < 3; d++)
             for (size_t n = 1; n < 60; n += test_quick ? 13 : 4) {
                 attn_ctx ctx = test_ctx(isa);
-                attn_dtype compute = d == 2 ? ATTN_F64 : ATTN_F32, type = d ? ATTN_F64 : ATTN_F32;
+                attn_dtype compute = d == 2 ? test_wide : ATTN_F32, type = d ? test_wide : ATTN_F32;
                 size_t rows = 1 + n * 7 % 61, depth = 1 + n * 7 % 90;
                 attn_mat a = test_random_mat(compute, rows, depth, PACKED),
                          b = test_random_mat(compute, depth, n, PACKED);
@@ -138,8 +138,8 @@ TEST(matmul_add_contexts)
     for (size_t s = 0; s < (test_quick ? 2 : 5); s++)
         for (size_t d = 0; d < (s == 4 || test_quick ? 1 : 3); d++) {
             size_t tasks;
-            attn_dtype compute = d == 2 ? ATTN_F64 : ATTN_F32;
-            attn_mat in[3], out = test_mat(d ? ATTN_F64 : ATTN_F32, shapes[s][0], shapes[s][2], (int)(s % 4));
+            attn_dtype compute = d == 2 ? test_wide : ATTN_F32;
+            attn_mat in[3], out = test_mat(d ? test_wide : ATTN_F32, shapes[s][0], shapes[s][2], (int)(s % 4));
             in[0] = test_random_mat(compute, shapes[s][0], shapes[s][1], (int)((s + 1) % 2));
             in[1] = test_random_mat(compute, shapes[s][1], shapes[s][2], (int)(d % 2));
             in[2] = test_random_mat(out.dtype, out.rows, out.cols, PACKED);
@@ -243,7 +243,7 @@ TEST(matmul_add_statuses)
 /* In place over either input, or both, gives the bits of a call apart; beyond a chunk too. */
 TEST(softmax_backward_in_place)
 {
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype types[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     static const size_t lengths[] = {1, 9, 255, 256, 257, 600};
     for (size_t t = 0; t < 4; t++)
         for (size_t n = 0; n < 6; n++)
@@ -270,7 +270,7 @@ TEST(softmax_backward_in_place)
 /* A row of NaN gives NaN, one of zeros gives zeros whatever reaches it, and neither touches its neighbours. */
 TEST(softmax_backward_specials)
 {
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype types[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     static const size_t lengths[] = {1, 2, 7, 64, 300};
     for (size_t t = 0; t < 4; t++)
         for (size_t n = 0; n < 5; n++) {
@@ -297,8 +297,8 @@ TEST(softmax_backward_specials)
 TEST(softmax_backward_differences)
 {
     const double h = 1e-5;
-    attn_mat x = test_random_mat(ATTN_F64, 3, 17, PACKED), y = test_mat(ATTN_F64, 3, 17, PACKED);
-    attn_mat dy = test_random_mat(ATTN_F64, 3, 17, PACKED), dx = test_mat(ATTN_F64, 3, 17, PACKED);
+    attn_mat x = test_random_mat(test_wide, 3, 17, PACKED), y = test_mat(test_wide, 3, 17, PACKED);
+    attn_mat dy = test_random_mat(test_wide, 3, 17, PACKED), dx = test_mat(test_wide, 3, 17, PACKED);
     CHECK_STATUS(attn_softmax(y, x), ATTN_OK);
     CHECK_STATUS(attn_softmax_backward(dx, dy, y), ATTN_OK);
     for (size_t i = 0; i < 3 * 17; i++) {
@@ -350,7 +350,7 @@ static void check_t5(attn_mat dtable, attn_mat dby, int bidirectional, size_t mo
 
 TEST(t5_bias_backward)
 {
-    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    const attn_dtype types[] = {ATTN_F32, test_wide, ATTN_F16, ATTN_BF16};
     static const size_t counts[] = {2, 3, 4, 8, 32, 33}, mosts[] = {0, 20, 200}, lengths[] = {0, 1, 2, 33, 500};
     for (int n = 0; n < (test_quick ? 40 : 600); n++) {
         size_t buckets = counts[test_below(6)], most = mosts[test_below(3)];
@@ -414,7 +414,7 @@ TEST(rope_transposed)
 {
     for (int n = 0; n < (test_quick ? 8 : 80); n++) {
         size_t B = 1 + test_below(2), H = 1 + test_below(3), L = 1 + test_below(9), D = 2 * (1 + test_below(70));
-        attn_dtype type = n % 2 ? ATTN_F64 : ATTN_F32;
+        attn_dtype type = n % 2 ? test_wide : ATTN_F32;
         attn_rope_opts there = {0}, back;
         attn_tensor x = test_random_tensor(type, B, H, L, D, T_BHLD), y = test_random_tensor(type, B, H, L, D, T_BLHD);
         attn_tensor turned = test_tensor(type, B, H, L, D, n % T_OUT_LAYOUTS), again = test_tensor_like(x, T_BHLD);

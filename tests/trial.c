@@ -4,10 +4,9 @@
 /* ---- what levels stand for ---- */
 
 const size_t trial_kv_heads[2] = {1, 2}, trial_widths[4] = {1, 2, 3, 7};
-const attn_dtype trial_floats[TRIAL_FLOATS] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 
 /* Each alone, then mixes in which every type of one argument meets every type of each other. */
-const attn_dtype trial_types[TRIAL_TYPES][5] = {
+static const attn_dtype types[TRIAL_TYPES][5] = {
     {ATTN_F32, ATTN_F32, ATTN_F32, ATTN_F32, ATTN_F32},    {ATTN_F64, ATTN_F64, ATTN_F64, ATTN_F64, ATTN_F64},
     {ATTN_F16, ATTN_F16, ATTN_F16, ATTN_F16, ATTN_F16},    {ATTN_BF16, ATTN_BF16, ATTN_BF16, ATTN_BF16, ATTN_BF16},
     {ATTN_F32, ATTN_F16, ATTN_F16, ATTN_F32, ATTN_F16},    {ATTN_F32, ATTN_BF16, ATTN_BF16, ATTN_F16, ATTN_BF16},
@@ -26,6 +25,12 @@ static const attn_window windows[TRIAL_WINDOWS] = {{0, -9, -9}, {1, 0, 0},   {1,
                                                    {1, 600, 20}};
 static const double scales[] = {0, 1, -0.7, 0.001, 30, 3000}, softcaps[TRIAL_SOFTCAPS] = {0, 0.5, 20};
 static const double drops[] = {0, 0.25, 0.8};
+
+attn_dtype trial_type(int level, int which)
+{
+    attn_dtype type = types[level][which];
+    return type == ATTN_F64 ? test_wide : type;
+}
 
 /* ---- grids ---- */
 
@@ -81,6 +86,11 @@ grid_point trial_sample(const grid *g, uint64_t seed, double bound)
 static size_t level(const trial *t, const grid_point *p, int axis)
 {
     return grid_value(t->grid, p, axis);
+}
+
+static attn_dtype type_of(const trial *t, const grid_point *p, int which)
+{
+    return trial_type((int)level(t, p, A_TYPES), which);
 }
 
 static int has(const trial *t, int axis)
@@ -162,7 +172,7 @@ static void make_rules(trial *t, const grid_point *p)
     attn_opts *o = &t->c.o;
     int layout = p->at[A_OTHER_LAYOUT], kind = p->at[A_BIAS_KIND];
     size_t mask = level(t, p, A_MASK), bias = level(t, p, A_BIAS);
-    attn_dtype type = trial_floats[level(t, p, A_BIAS_TYPE)];
+    attn_dtype type = test_floats[level(t, p, A_BIAS_TYPE)];
     o->causal = (attn_causal)p->at[A_CAUSAL];
     o->window = windows[level(t, p, A_WINDOW)];
     for (size_t b = 0; b < t->B; b++) {
@@ -219,23 +229,22 @@ void trial_begin(trial *t, const grid *g, const grid_point *p, uint64_t seed)
     t->Hkv = level(t, p, A_HKV);
     t->H = t->Hkv * level(t, p, A_GROUP);
     t->B = level(t, p, A_B);
-    t->compute = trial_types[level(t, p, A_TYPES)][0] == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+    t->compute = type_of(t, p, 0) == ATTN_F64 ? ATTN_F64 : ATTN_F32;
     t->c.batch_invariant = has(t, A_INVARIANT) && level(t, p, A_INVARIANT) > 0;
 }
 
 void trial_fill(trial *t, const grid_point *p)
 {
-    const attn_dtype *type = trial_types[level(t, p, A_TYPES)];
     grid_call *c = &t->c;
-    c->q = grid_tensor(type[0], t->B, t->H, t->Lq, t->D, p->at[A_Q_LAYOUT]);
-    c->k = grid_tensor(type[1], t->B, t->Hkv, t->Lk, t->D, p->at[A_K_LAYOUT]);
-    c->v = grid_tensor(type[2], t->B, t->Hkv, t->Lk, t->Dv, p->at[A_V_LAYOUT]);
+    c->q = grid_tensor(type_of(t, p, 0), t->B, t->H, t->Lq, t->D, p->at[A_Q_LAYOUT]);
+    c->k = grid_tensor(type_of(t, p, 1), t->B, t->Hkv, t->Lk, t->D, p->at[A_K_LAYOUT]);
+    c->v = grid_tensor(type_of(t, p, 2), t->B, t->Hkv, t->Lk, t->Dv, p->at[A_V_LAYOUT]);
     if (has(t, A_DOUT_LAYOUT))
-        c->dout = grid_tensor(type[3], t->B, t->H, t->Lq, t->Dv, p->at[A_DOUT_LAYOUT]);
+        c->dout = grid_tensor(type_of(t, p, 3), t->B, t->H, t->Lq, t->Dv, p->at[A_DOUT_LAYOUT]);
     make_rules(t, p);
     make_numbers(t, p);
     if (p->at[A_DLSE])
-        c->g.dlse = grid_tensor(trial_floats[p->at[A_DLSE] - 1], t->B, t->H, t->Lq, 1, p->at[A_OTHER_LAYOUT]);
+        c->g.dlse = grid_tensor(test_floats[p->at[A_DLSE] - 1], t->B, t->H, t->Lq, 1, p->at[A_OTHER_LAYOUT]);
 }
 
 void trial_make(trial *t, const grid *g, const grid_point *p, uint64_t seed)
@@ -250,14 +259,14 @@ void trial_make(trial *t, const grid *g, const grid_point *p, uint64_t seed)
 static attn_tensor wanted_output(const trial *t, int type, size_t count, const grid_point *p)
 {
     static const attn_tensor none;
-    return type ? test_tensor(trial_floats[type - 1], t->B, t->H, t->Lq, count, p->at[A_OTHER_LAYOUT]) : none;
+    return type ? test_tensor(test_floats[type - 1], t->B, t->H, t->Lq, count, p->at[A_OTHER_LAYOUT]) : none;
 }
 
 void trial_outputs(trial *t, const grid_point *p, int which)
 {
     attn_opts *o = &t->c.o;
     int forward = which == GRID_FORWARD, scores = forward ? p->at[A_SCORES] : 0;
-    t->c.out = test_tensor(trial_types[level(t, p, A_TYPES)][4], t->B, t->H, t->Lq, t->Dv, p->at[A_OUT_LAYOUT]);
+    t->c.out = test_tensor(type_of(t, p, 4), t->B, t->H, t->Lq, t->Dv, p->at[A_OUT_LAYOUT]);
     o->lse = wanted_output(t, forward ? p->at[A_LSE] : t->compute == ATTN_F64 ? 2 : 1, 1, p);
     o->weights = wanted_output(t, forward ? p->at[A_WEIGHTS] : 0, t->Lk, p);
     o->scores = wanted_output(t, scores ? 1 + p->at[A_SCORES_TYPE] : 0, t->Lk, p);
@@ -286,7 +295,7 @@ void trial_grads(trial *t, const grid_point *p, int wanted)
     static const attn_grads none;
     attn_grads g = none;
     attn_tensor bias = t->c.o.bias;
-    attn_dtype type = trial_floats[level(t, p, A_BIAS_GRAD)];
+    attn_dtype type = test_floats[level(t, p, A_BIAS_GRAD)];
     int layout = p->at[A_OTHER_LAYOUT], sums = p->at[A_ACCUMULATE];
     g.dlse = t->c.g.dlse, g.score_mod_grad = t->c.g.score_mod_grad;
     g.accumulate = sums;

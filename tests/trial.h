@@ -26,8 +26,7 @@ enum { OFFSET_NONE, OFFSET_ZERO, OFFSET_AHEAD, OFFSET_BEHIND, OFFSET_ALIGNED, OF
 /* What levels stand for: a number of one of the tables in trial.c, unless the grid lists other numbers of it; sizes, of
    which a grid has its own, for themselves. Here is how long the tables are. */
 enum { TRIAL_TYPES = 12, TRIAL_GRAD_TYPES = 6, TRIAL_WINDOWS = 9, TRIAL_FLOATS = 4, TRIAL_SOFTCAPS = 3 };
-extern const attn_dtype trial_types[TRIAL_TYPES][5]; /* of q, k, v, dout, out */
-extern const attn_dtype trial_floats[TRIAL_FLOATS];  /* of a bias, and of lse, weights, scores, dlse after "none" */
+attn_dtype trial_type(int level, int which); /* which: 0 to 4, of q, k, v, dout, out */
 extern const size_t trial_kv_heads[2], trial_widths[4];
 enum { LENS_NONE, LENS_FULL, LENS_RANDOM, LENS_ZERO, LENS };
 enum { SINKS_NONE, SINKS_RANDOM, SINKS_EXTREME, SINKS };
