@@ -366,13 +366,13 @@ attn_dtype backward_dtype(const attn_grads *g, int grad)
 real *backward_factors(attn_dropout dropout, size_t B, size_t H, size_t Lq, size_t Lk)
 {
     attn_opts o = {0};
-    attn_tensor q = test_tensor(ATTN_F64, B, H, Lq, 1, T_BHLD), k = test_tensor(ATTN_F64, B, H, Lk, 1, T_BHLD);
+    attn_tensor q = test_tensor(test_wide, B, H, Lq, 1, T_BHLD), k = test_tensor(test_wide, B, H, Lk, 1, T_BHLD);
     real *z;
     if (dropout.p <= 0)
         return NULL;
     test_fill_tensor(q, 0), test_fill_tensor(k, 0);
     o.dropout = dropout;
-    o.weights = test_tensor(ATTN_F64, B, H, Lq, Lk, T_BHLD);
+    o.weights = test_tensor(test_wide, B, H, Lq, Lk, T_BHLD);
     CHECK_STATUS(attn_sdpa(test_tensor_like(q, T_BHLD), q, k, k, &o, NULL), ATTN_OK);
     z = test_tensor_values(o.weights);
     for (size_t n = 0; n < B * H * Lq * Lk; n++)

@@ -165,7 +165,7 @@ real fit(real x, test_mode mode)
 attn_tensor project(attn_tensor x, attn_mat w, const float *bias, size_t heads, test_mode mode)
 {
     size_t D = w.cols / heads;
-    attn_tensor y = test_tensor(mode == NAIVE32 ? ATTN_F32 : test_wide, x.batch, heads, x.len, D, T_BHLD);
+    attn_tensor y = test_tensor(mode == NAIVE32 ? ATTN_F32 : ATTN_F64, x.batch, heads, x.len, D, T_BHLD);
     real *row = test_reals(x.dim), *matrix = test_values(w);
     for (size_t b = 0; b < x.batch; b++)
         for (size_t i = 0; i < x.len; i++) {

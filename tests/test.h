@@ -48,6 +48,11 @@ extern const int test_small; /* ATTN_SMALL */
 /* The widest type that it computes in, F64 or, with ATTN_NO_F64, F32; and all of them: F32, that, F16, BF16. What is
    tried of both types meets F32 twice then. A tensor that only the tests compute with may be F64 all the same. */
 extern const attn_dtype test_wide, test_floats[4];
+int test_lacks_f64(void); /* there is nothing to test of F64 alone */
+
+#define FOR_EACH_FLOAT(type)                                                                                           \
+    for (attn_dtype type = ATTN_F32; type <= ATTN_BF16; type = (attn_dtype)(type + 1))                                 \
+        if (test_floats[type] == type)
 
 /* ---- checks: each returns whether it held ---- */
 #define CHECK(condition) test_check((condition) ? 1 : 0, __FILE__, __LINE__, #condition)

@@ -243,6 +243,8 @@ static void check_differences(const grid_point *p, uint64_t seed, int directions
 TEST(backward_differences)
 {
     int count = COUNT(settings);
+    if (test_lacks_f64())
+        return;
     worst_slope = 0;
     for (int m = 0; m < count; m++)
         for (int n = m; n < count; n += test_quick ? 5 : 1) {

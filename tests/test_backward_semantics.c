@@ -113,7 +113,7 @@ static int same_slopes(const setup *s, const setup *t)
 
 /* Both F32 and F64, on every instruction set. */
 #define FOR_EACH_WAY(type, isa)                                                                                        \
-    for (attn_dtype type = ATTN_F32; type <= ATTN_F64; type = (attn_dtype)(type + 1))                                  \
+    for (attn_dtype type = ATTN_F32; type <= test_wide; type = (attn_dtype)(type + 1))                                  \
         FOR_EACH_ISA (isa)
 
 /* ---- hidden keys ---- */

@@ -168,7 +168,7 @@ static void keep_gradients(void *user, void *dscores, const void *before, size_t
 
 static attn_tensor array_of(void *data, size_t count, size_t size)
 {
-    return attn_bhld(data, size == 8 ? test_wide : ATTN_F32, 1, 1, 1, count);
+    return attn_bhld(data, size == 8 ? ATTN_F64 : ATTN_F32, 1, 1, 1, count);
 }
 
 static attn_tensor floats_of(size_t count, float value)
@@ -224,9 +224,9 @@ static attn_status inflict_view(call_state *s, const call_state *good, int arg, 
     if (role & ARRAY)
         return ATTN_OK;
     if (kind == WIDE) {
-        t->dtype = test_wide;
+        t->dtype = ATTN_F64;
         *names |= arg == Q ? ~(uint64_t)0 : 0; /* the others fit q no longer */
-        return role & ANY_FLOAT ? ATTN_OK : ATTN_ERR_DTYPE;
+        return role & ANY_FLOAT && test_wide == ATTN_F64 ? ATTN_OK : ATTN_ERR_DTYPE;
     }
     if (kind == NARROW) {
         t->dtype = ATTN_F16;

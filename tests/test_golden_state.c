@@ -98,7 +98,7 @@ TEST(golden_t5_buckets)
     for (size_t n = 0; n < COUNT(golden_t5_buckets); n++) {
         const golden_buckets *c = &golden_t5_buckets[n];
         size_t distances = (size_t)(c->last - c->first) + 1, at = 0, wrong = 0;
-        attn_mat table = test_mat(ATTN_F32, c->buckets, 2, TRANSPOSED), got = test_mat(ATTN_F64, 2, distances, PACKED);
+        attn_mat table = test_mat(ATTN_F32, c->buckets, 2, TRANSPOSED), got = test_mat(test_wide, 2, distances, PACKED);
         for (size_t b = 0; b < c->buckets; b++) {
             attn_mat_set(table, b, 0, (double)b);
             attn_mat_set(table, b, 1, -(double)b);
@@ -122,17 +122,16 @@ TEST(golden_t5_buckets)
 /* Moves numbers of the table, so every bit is the peer's, whatever the types. */
 TEST(golden_t5_biases)
 {
-    const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
     for (size_t n = 0; n < COUNT(golden_t5_biases); n++)
-        for (size_t t = 0; t < COUNT(dtypes); t++) {
+        for (size_t t = 0; t < COUNT(test_floats); t++) {
             const golden_t5 *c = &golden_t5_biases[n];
-            attn_mat table = t5_table(c->seed, c->buckets, c->H, dtypes[(t + n) % 4], (int)((n + t) % OUT_LAYOUTS)),
-                     bias = test_mat(dtypes[t], c->H, c->Lq + c->Lk - 1, (int)(n % OUT_LAYOUTS));
-            test_case("%s, %s", c->name, test_dtype_name(dtypes[t]));
+            attn_mat table = t5_table(c->seed, c->buckets, c->H, test_floats[(t + n) % 4], (int)((n + t) % OUT_LAYOUTS)),
+                     bias = test_mat(test_floats[t], c->H, c->Lq + c->Lk - 1, (int)(n % OUT_LAYOUTS));
+            test_case("%s, %s", c->name, test_dtype_name(test_floats[t]));
             CHECK_STATUS(attn_t5_bias(bias, table, c->bidirectional, c->max_distance % 128,
                                       1 - (ptrdiff_t)c->Lq - (ptrdiff_t)c->past),
                          ATTN_OK); /* 128 as 0, its default */
-            golden_check(c->seed, &c->bias, attn_relative(bias, c->Lq, c->Lk), dtypes[t]);
+            golden_check(c->seed, &c->bias, attn_relative(bias, c->Lq, c->Lk), test_floats[t]);
             test_release();
         }
 }
@@ -182,12 +181,11 @@ TEST(golden_slopes)
 /* Angles below 2^15 are off by at most 2^-37 in double; the results are f32. */
 TEST(golden_sinusoids)
 {
-    const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
     for (size_t n = 0; n < COUNT(golden_sinusoids); n++)
-        for (size_t t = 0; t < COUNT(dtypes); t++) {
+        for (size_t t = 0; t < COUNT(test_floats); t++) {
             const golden_sinusoid *c = &golden_sinusoids[n];
-            attn_mat out = test_mat(dtypes[t], c->rows, c->D, (int)((n + t) % OUT_LAYOUTS));
-            test_case("%s, %s", c->name, test_dtype_name(dtypes[t]));
+            attn_mat out = test_mat(test_floats[t], c->rows, c->D, (int)((n + t) % OUT_LAYOUTS));
+            test_case("%s, %s", c->name, test_dtype_name(test_floats[t]));
             CHECK_STATUS(attn_sinusoid(out, c->first), ATTN_OK);
             golden_check(c->seed, &c->out, attn_heads(out, 1), ATTN_F64);
             test_release();
@@ -245,7 +243,7 @@ TEST(golden_rotations)
         for (int in_place = 0; in_place < 2; in_place++) {
             int layout = (int)(n + 5 * (size_t)in_place) % T_OUT_LAYOUTS;
             check_rope(c, ATTN_F32, layout, in_place);
-            check_rope(c, ATTN_F64, (layout + 1) % T_OUT_LAYOUTS, in_place);
+            check_rope(c, test_wide, (layout + 1) % T_OUT_LAYOUTS, in_place);
             check_rope(c, n % 2 ? ATTN_F16 : ATTN_BF16, (layout + 2) % T_OUT_LAYOUTS, in_place);
         }
     }
@@ -280,10 +278,9 @@ static void check_tables(const golden_tables *c, attn_dtype dtype, attn_dtype of
 
 TEST(golden_rotations_by_tables)
 {
-    const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
     for (size_t n = 0; n < COUNT(golden_rotations_by_tables); n++)
-        for (size_t t = 0; t < COUNT(dtypes); t++)
-            check_tables(&golden_rotations_by_tables[n], dtypes[t], dtypes[(t + n) % 4],
+        for (size_t t = 0; t < COUNT(test_floats); t++)
+            check_tables(&golden_rotations_by_tables[n], test_floats[t], test_floats[(t + n) % 4],
                          (int)(n + 3 * t) % T_OUT_LAYOUTS);
 }
 
@@ -336,7 +333,7 @@ static void check_layers(const golden_layer *cases, size_t count, int f64)
             continue;
         check_layer(&cases[n], ATTN_F32, layout);
         if (f64)
-            check_layer(&cases[n], ATTN_F64, (layout + 1) % T_OUT_LAYOUTS);
+            check_layer(&cases[n], test_wide, (layout + 1) % T_OUT_LAYOUTS);
         check_layer(&cases[n], n % 4 < 2 ? ATTN_F16 : ATTN_BF16, (layout + 2) % T_OUT_LAYOUTS);
     }
 }
@@ -387,7 +384,7 @@ static attn_tensor session_rows(const golden_session *c, unsigned tag, attn_dtyp
 /* What a cache holds of each item's tokens from..most - 1; zeros past an item's own. */
 static attn_tensor session_kept(const attn_kv_cache *cache, attn_tensor rows, size_t from, size_t most)
 {
-    attn_tensor t = test_tensor(ATTN_F64, rows.batch, rows.heads, most - from, rows.dim, T_BHLD);
+    attn_tensor t = test_tensor(test_wide, rows.batch, rows.heads, most - from, rows.dim, T_BHLD);
     for (size_t n = 0; n < golden_elements(t); n++) {
         size_t d = n % t.dim, j = from + n / t.dim % t.len, h = n / t.dim / t.len % t.heads,
                b = n / t.dim / t.len / t.heads;

@@ -87,11 +87,11 @@ TEST(matmul_large)
 TEST(matmul_alpha)
 {
     static const double alphas[] = {1, -1, 0.125, -2.5, 1 / 3.0, 1e-3, 0};
-    for (int dtype = ATTN_F32; dtype <= ATTN_BF16; dtype++)
+    FOR_EACH_FLOAT (dtype)
         for (size_t n = 0; n < sizeof alphas / sizeof *alphas; n++) {
-            attn_mat a = test_random_mat((attn_dtype)dtype, 5, 19, PACKED),
-                     b = test_random_mat((attn_dtype)dtype, 19, 23, PACKED);
-            check_product(test_mat((attn_dtype)dtype, 5, 23, PADDED), a, b, alphas[n]);
+            attn_mat a = test_random_mat(dtype, 5, 19, PACKED),
+                     b = test_random_mat(dtype, 19, 23, PACKED);
+            check_product(test_mat(dtype, 5, 23, PADDED), a, b, alphas[n]);
         }
 }
 
@@ -99,11 +99,11 @@ TEST(matmul_alpha)
 TEST(matmul_nonfinite)
 {
     FOR_EACH_ISA (isa)
-        for (int dtype = ATTN_F32; dtype <= ATTN_BF16; dtype++) {
+        FOR_EACH_FLOAT (dtype) {
             attn_ctx ctx = on(isa);
-            attn_mat a = test_mat((attn_dtype)dtype, 13, 21, PADDED), b = test_mat((attn_dtype)dtype, 21, 35, PACKED),
-                     out = test_mat((attn_dtype)dtype, 13, 35, STRIDED);
-            test_case("%s, %s, K = 0", attn_isa_string(isa), test_dtype_name((attn_dtype)dtype));
+            attn_mat a = test_mat(dtype, 13, 21, PADDED), b = test_mat(dtype, 21, 35, PACKED),
+                     out = test_mat(dtype, 13, 35, STRIDED);
+            test_case("%s, %s, K = 0", attn_isa_string(isa), test_dtype_name(dtype));
             test_freeze();
             CHECK_STATUS(attn_matmul_ctx(out, attn_mat_cols(a, 0, 0), attn_mat_rows(b, 0, 0), 1, &ctx), ATTN_OK);
             CHECK(test_wrote_only(&out, 1));
@@ -118,7 +118,7 @@ TEST(matmul_nonfinite)
                     (attn_mat_set)(b, k, col, inf ? -HUGE_VAL : NAN);
                 else
                     (attn_mat_set)(a, row, k, inf ? -HUGE_VAL : NAN);
-                test_case("%s, %s, %s at k %zu of %s", attn_isa_string(isa), test_dtype_name((attn_dtype)dtype),
+                test_case("%s, %s, %s at k %zu of %s", attn_isa_string(isa), test_dtype_name(dtype),
                           inf ? "-inf" : "NaN", k, in_b ? "b" : "a");
                 CHECK_STATUS(attn_matmul_ctx(out, a, b, 1, &ctx), ATTN_OK);
                 for (size_t i = 0; i < 13 * 35; i++) {

@@ -222,7 +222,7 @@ static attn_tensor out_back(answers *a, const pass *p, const real *mixed, attn_t
 {
     const shape *n = &p->t.n;
     size_t width = n->H * n->Dv;
-    attn_tensor dmixed = test_tensor(mode == NAIVE32 ? ATTN_F32 : test_wide, n->B, n->H, n->Lq, n->Dv, T_BHLD);
+    attn_tensor dmixed = test_tensor(mode == NAIVE32 ? ATTN_F32 : ATTN_F64, n->B, n->H, n->Lq, n->Dv, T_BHLD);
     real *wo = test_values(p->t.w.wo);
     for (size_t b = 0; b < n->B; b++)
         for (size_t i = 0; i < n->Lq; i++) {
@@ -276,7 +276,7 @@ static answers answer(const pass *p, test_mode mode)
     const shape *n = &t->n;
     attn_tensor q = project(t->q, t->w.wq, t->w.bq, n->H, mode), k = project(t->k, t->w.wk, t->w.bk, n->Hkv, mode),
                 v = project(t->v, t->w.wv, t->w.bv, n->Hkv, mode), dmixed,
-                dmixed_sizes = test_tensor(test_wide, n->B, n->H, n->Lq, n->Dv, T_BHLD);
+                dmixed_sizes = test_tensor(ATTN_F64, n->B, n->H, n->Lq, n->Dv, T_BHLD);
     real *factors = backward_factors(t->o.dropout, n->B, n->H, n->Lq, n->Lk);
     backward_result heads, sizes;
     answers a;
@@ -379,7 +379,7 @@ TEST(mha_backward_large)
 /* What dout is the gradient of: the sum of dout out. */
 static real loss(const pass *p)
 {
-    attn_tensor out = test_tensor(test_wide, p->t.n.B, 1, p->t.n.Lq, p->t.n.E, T_BHLD);
+    attn_tensor out = test_tensor(ATTN_F64, p->t.n.B, 1, p->t.n.Lq, p->t.n.E, T_BHLD);
     real sum = 0;
     CHECK_STATUS(attn_mha(out, p->t.q, p->t.k, p->t.v, &p->t.w, &p->t.o, NULL), ATTN_OK);
     for (size_t b = 0; b < out.batch; b++)
@@ -399,9 +399,11 @@ static attn_tensor share(attn_tensor t)
 TEST(mha_backward_differences)
 {
     size_t tried[OF_ALL] = {0};
+    if (test_lacks_f64())
+        return;
     for (size_t n = 0; n < (test_quick ? 60 : 600); n++) {
         shape d = random_shape();
-        pass p = make_pass(d, test_wide, WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_OUTPUTS));
+        pass p = make_pass(d, ATTN_F64, WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_OUTPUTS));
         if (n % 3 == 0)
             p.t.k = share(p.t.k), p.t.v = share(p.t.v);
         if (n % 9 == 0)
@@ -928,12 +930,12 @@ TEST(mha_backward_status)
 /* F64 throughout or nowhere; biases are floats. */
 TEST(mha_backward_status_types)
 {
-    for (int all = 0; all < 2; all++)
+    for (int all = 0; all < (test_wide == ATTN_F64 ? 2 : 1); all++)
         for (int view = DQ; view <= WO; view++) {
             shape d = {1, 2, 2, 2, 3, 2, 2, 4, 4, 4, 4};
             call_state c = {0};
-            attn_dtype other = all ? ATTN_F32 : test_wide;
-            c.p = make_pass(d, all ? test_wide : ATTN_F32, WITH_BIASES);
+            attn_dtype other = all ? ATTN_F32 : ATTN_F64;
+            c.p = make_pass(d, all ? ATTN_F64 : ATTN_F32, WITH_BIASES);
             if (tensor_of(&c, view))
                 *tensor_of(&c, view) = test_random_tensor(other, 1, 1, tensor_of(&c, view)->len, 4, T_BHLD);
             else

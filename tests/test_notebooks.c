@@ -269,12 +269,15 @@ TEST(notebooks_printed)
     FOR_EACH_ISA (isa) {
         ctx.isa = isa;
         result_count = 0;
-        self_attention();
         four_words();
-        decoder_step();
-        journey();
+        if (test_wide == ATTN_F64) {
+            self_attention();
+            decoder_step();
+            journey();
+        }
         for (size_t n = 0; n < sizeof printed / sizeof *printed; n++)
-            check_printed(n);
+            if (test_wide == ATTN_F64 || printed[n].result[0] == '2') /* computed in f32 */
+                check_printed(n);
     }
 }
 
@@ -289,10 +292,10 @@ TEST(notebooks_heads)
                                            {0.33775124, 0.54400559, 0.70856328, 0.98473891, 0.6014465, 0.13930668},
                                            {0.67731707, 0.19359002, 0.76657562, 0.93789978, 0.02204074, 0.50358362}}};
     for (size_t book = 0; book < 2; book++) {
-        attn_mat heads[8], back[8], out = test_mat(ATTN_F64, 3, 8 * 64, PACKED);
+        attn_mat heads[8], back[8], out = test_mat(test_wide, 3, 8 * 64, PACKED);
         test_case("notebook 00%zu [14, 15]", book);
         for (size_t h = 0; h < 8; h++) {
-            heads[h] = test_mat(ATTN_F64, 3, 64, PACKED);
+            heads[h] = test_mat(test_wide, 3, 64, PACKED);
             for (size_t i = 0; i < 3 * 64; i++)
                 (attn_mat_set)(heads[h], i / 64, i % 64, (double)(h * 1000 + i));
         }
@@ -307,8 +310,10 @@ TEST(notebooks_heads)
             for (size_t c = 0; c < 512; c++)
                 CHECK(attn_mat_get(out, r, c) == attn_mat_get(heads[c / 64], r, c % 64));
         for (size_t r = 0; r < 3; r++)
-            for (size_t c = 0; c < 6; c++)
-                CHECK(attn_mat_get(out, r, c < 3 ? c : 506 + c) == shown[book][r][c]);
+            for (size_t c = 0; c < 6; c++) {
+                double x = shown[book][r][c];
+                CHECK(attn_mat_get(out, r, c < 3 ? c : 506 + c) == (test_wide == ATTN_F64 ? x : (double)(float)x));
+            }
         CHECK_STATUS(attn_split_heads(back, 8, out), ATTN_OK);
         for (size_t h = 0; h < 8; h++)
             CHECK(test_same_bits(back[h], heads[h]));

@@ -382,7 +382,7 @@ TEST(sdpa_tiles_exponentials)
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 8; n++) {
             attn_dtype dtype = n % 2 ? test_wide : ATTN_F32;
-            size_t Lk = n % 2 ? 690 : 82, rows = n / 2 % 2 ? 1 : 40;
+            size_t Lk = dtype == ATTN_F64 ? 690 : 82, rows = n / 2 % 2 ? 1 : 40;
             double scale = n / 4 ? 0.25 : 1;
             attn_tensor q = test_tensor(dtype, 1, 1, rows, 1, T_BHLD), k = test_tensor(dtype, 1, 1, Lk, 1, T_BHLD);
             attn_tensor out = test_tensor(dtype, 1, 1, rows, 1, T_BHLD);
@@ -433,7 +433,7 @@ TEST(sdpa_tiles_scales)
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 4; n++) {
             attn_dtype dtype = n % 2 ? test_wide : ATTN_F32;
-            double large = n % 2 ? 1e300 : 1e34, tiny = n % 2 ? 1e-306 : 1e-37, dots[4] = {large, large, large, large};
+            double large = dtype == ATTN_F64 ? 1e300 : 1e34, tiny = dtype == ATTN_F64 ? 1e-306 : 1e-37, dots[4] = {large, large, large, large};
             attn_opts opts = {0};
             test_case("%s, %s, %s", attn_isa_string(isa), test_dtype_name(dtype), n / 2 ? "few" : "many");
             for (int times = 0; times < 4; times++, tiny /= 100) {
@@ -444,7 +444,7 @@ TEST(sdpa_tiles_scales)
             attend_dots(dots, 4, dtype, isa, n / 2, &opts);
             CHECK(test_tensor_get(opts.scores, 0, 0, 0, 3) == -INFINITY);
             opts.causal = ATTN_CAUSAL_NONE;
-            opts.scale = n % 2 ? 1e10 : 1e6; /* the score is infinite though the product is not */
+            opts.scale = dtype == ATTN_F64 ? 1e10 : 1e6; /* the score is infinite though the product is not */
             CHECK(isnan(test_tensor_get(attend_dots(dots, 4, dtype, isa, n / 2, &opts), 0, 0, 0, 0)));
             test_release();
         }
@@ -456,7 +456,7 @@ TEST(sdpa_tiles_softcaps)
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 4; n++) {
             attn_dtype dtype = n % 2 ? test_wide : ATTN_F32;
-            double large = n % 2 ? 1e308 : 3e38, dots[3] = {0, -1, 1};
+            double large = dtype == ATTN_F64 ? 1e308 : 3e38, dots[3] = {0, -1, 1};
             attn_opts opts = {0};
             test_case("%s, %s, %s", attn_isa_string(isa), test_dtype_name(dtype), n / 2 ? "few" : "many");
             opts.scale = large;
@@ -464,7 +464,7 @@ TEST(sdpa_tiles_softcaps)
             attend_dots(dots, 3, dtype, isa, n / 2, &opts);
             for (size_t j = 0; j < 3; j++)
                 CHECK_NEAR(test_tensor_get(opts.scores, 0, 0, 0, j), dots[j] / 2, 1e-6L);
-            opts.scale = n % 2 ? 1e-20 : 1e-10;
+            opts.scale = dtype == ATTN_F64 ? 1e-20 : 1e-10;
             opts.softcap = large / 1000; /* its reciprocal is a normal number: -ffast-math may take that */
             dots[1] = large / 1e8;
             attend_dots(dots, 3, dtype, isa, n / 2, &opts);

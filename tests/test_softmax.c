@@ -228,12 +228,13 @@ enum kind { ZEROS, NANS, EVEN, FIRST }; /* what a special row becomes; FIRST: 1 
 
 TEST(softmax_nonfinite)
 {
-    static const double largest[] = {FLT_MAX, DBL_MAX, 65504, 3.3895313892515355e38}; /* of each of test_floats[] */
+    static const double largest[] = {FLT_MAX, DBL_MAX, 65504, 3.3895313892515355e38}; /* of each type */
     static const double least[] = {1.401298464324817e-45, 4.9406564584124654e-324, 5.9604644775390625e-08,
                                    9.183549615799121e-41};
     FOR_EACH_ISA (isa)
         for (size_t d = 0; d < 4; d++) {
-            const double inf = HUGE_VAL, nan = test_f64(0x7ff8000000000000u), most = largest[d], tiny = least[d];
+            const double inf = HUGE_VAL, nan = test_f64(0x7ff8000000000000u), most = largest[test_floats[d]],
+                         tiny = least[test_floats[d]];
             const struct {
                 const char *name;
                 double first, others;

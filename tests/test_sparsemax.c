@@ -410,7 +410,7 @@ TEST(sparse_infinite_rows)
     for (size_t d = 0; d < 4; d++)
         for (size_t cols = 1; cols <= 520; cols = cols < 10 ? cols + 1 : 2 * cols + 3)
             for (int n = 0; n < 2 * 6; n++) {
-                double most = d == 0 ? FLT_MAX : d == 1 ? DBL_MAX : d == 2 ? 65504 : 3.3895313892515355e38;
+                double most = test_floats[d] == ATTN_F32 ? FLT_MAX : d == 1 ? DBL_MAX : d == 2 ? 65504 : 3.3895313892515355e38;
                 const double pairs[6][2] = {{-HUGE_VAL, -HUGE_VAL}, {-HUGE_VAL, -most},
                                             {-HUGE_VAL, most},      {-HUGE_VAL, HUGE_VAL},
                                             {HUGE_VAL, HUGE_VAL},   {HUGE_VAL, special(QUIET_NAN)}};
@@ -466,19 +466,19 @@ TEST(sparse_translation)
 TEST(sparse_order)
 {
     for (size_t cols = 2; cols <= 200; cols += 1 + cols / 5) {
-        attn_mat in = test_random_mat(ATTN_F64, 1, cols, PACKED), turned = in, out[2], back[2];
+        attn_mat in = test_random_mat(test_wide, 1, cols, PACKED), turned = in, out[2], back[2];
         turned.data = test_at(in, 0, cols - 1), turned.col_stride = -1;
         for (size_t c = 0; c < cols; c++)
             (attn_mat_set)(in, 0, c, floor(test_uniform() * 40) / 16);
         for (int power = 1; power <= 2; power++) {
             size_t wrong = 0;
             test_case("%s, %zu columns", name_of(power), cols);
-            out[power - 1] = test_mat(ATTN_F64, 1, cols, PACKED), back[power - 1] = test_mat(ATTN_F64, 1, cols, PACKED);
+            out[power - 1] = test_mat(test_wide, 1, cols, PACKED), back[power - 1] = test_mat(test_wide, 1, cols, PACKED);
             CHECK_STATUS(sparse(power, out[power - 1], in), ATTN_OK);
             CHECK_STATUS(sparse(power, back[power - 1], turned), ATTN_OK);
             for (size_t a = 0; a < cols; a++) {
                 double x = attn_mat_get(in, 0, a), y = attn_mat_get(out[power - 1], 0, a);
-                CHECK_NEAR(attn_mat_get(back[power - 1], 0, cols - 1 - a), y, 2 * eps);
+                CHECK_NEAR(attn_mat_get(back[power - 1], 0, cols - 1 - a), y, 2 * test_ulp(1, test_wide));
                 for (size_t b = 0; b < cols; b++)
                     wrong += attn_mat_get(in, 0, b) >= x && attn_mat_get(out[power - 1], 0, b) < y;
             }

@@ -86,6 +86,11 @@ void *test_calloc(size_t count, size_t size)
     return p;
 }
 
+int test_lacks_f64(void)
+{
+    return CHECK(test_wide <= ATTN_F64) && test_wide != ATTN_F64;
+}
+
 /* ---- random numbers ---- */
 
 size_t test_below(size_t n)

@@ -249,8 +249,7 @@ TEST(views_qkv_attend)
     static const size_t shapes[][5] = {{1, 5, 2, 2, 4}, {2, 7, 4, 2, 8}, {2, 19, 6, 1, 6}, {3, 33, 3, 3, 16}};
     for (size_t n = 0; n < 4 * sizeof shapes / sizeof *shapes; n++) {
         const size_t *s = shapes[n / 4], B = s[0], L = s[1], H = s[2], Hkv = s[3], D = s[4], row = (H + 2 * Hkv) * D;
-        static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
-        attn_mat all = test_random_mat(dtypes[n % 4], B * L, row, PACKED);
+        attn_mat all = test_random_mat(test_floats[n % 4], B * L, row, PACKED);
         attn_tensor q, k, v, own_q, own_k, own_v, out = test_tensor(all.dtype, B, H, L, D, T_BLHD),
                                                   want = test_tensor(all.dtype, B, H, L, D, T_BHLD);
         attn_opts opts = {0};
@@ -388,7 +387,7 @@ TEST(views_new_and_free)
     for (size_t n = 0; n < 3; n++) {
         size_t rows = n == 0 ? 0 : 4 * (n - 1), cols = n == 1 ? 7 : 0;
         test_case("%zu x %zu", rows, cols);
-        m = attn_mat_new(ATTN_F64, rows, cols);
+        m = attn_mat_new(test_wide, rows, cols);
         CHECK(!test_bad_mat(m) && !test_absent_mat(m) && m.rows == rows && m.cols == cols);
         CHECK_STATUS(attn_mat_copy(m, m), ATTN_OK);
         attn_mat_free(&m);
