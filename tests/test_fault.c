@@ -781,6 +781,36 @@ TEST(fault_text)
     }
 }
 
+/* What a library without F64 is given of it: one argument, or all of them, of which it names the first. */
+TEST(fault_of_f64)
+{
+    if (!test_lacks_f64())
+        return;
+    for (const struct function *f = functions; f < functions + COUNT(functions); f++) {
+        const place *first = NULL;
+        for (const place *p = f->places; p->name; p++) {
+            f->right();
+            if (p->role & MATRIX)
+                ((attn_mat *)(void *)((char *)&w + p->at))->dtype = ATTN_F64;
+            else
+                ((attn_tensor *)(void *)((char *)&w + p->at))->dtype = ATTN_F64;
+            refused(f->call, 0, f->name, ATTN_ERR_DTYPE, p->name, NULL);
+            test_release();
+        }
+        f->right();
+        for (const place *p = f->places; p->name; p++)
+            if (p->role & MATRIX)
+                ((attn_mat *)(void *)((char *)&w + p->at))->dtype = ATTN_F64;
+            else if (strcmp(p->name, "opts.mask") != 0)
+                ((attn_tensor *)(void *)((char *)&w + p->at))->dtype = ATTN_F64;
+        for (const place *p = f->places; !first && p->name; p++)
+            first = p->role & OUTPUT ? NULL : p; /* inputs are looked at first */
+        refused(f->call, 0, f->name, ATTN_ERR_DTYPE, first->name, NULL);
+        test_release();
+    }
+    check_names();
+}
+
 /* What the dry run of a right world tells; it says so in w.text. */
 static size_t told(const struct function *f)
 {

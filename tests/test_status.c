@@ -21,7 +21,7 @@ typedef struct call_state {
     X(NULL_DATA, 0, NULL, m->data = NULL; ONLY_IF(full))                                                               \
     X(DTYPE_I8, 0, DTYPE, m->dtype = ATTN_I8)                                                                          \
     X(DTYPE_BOOL, 0, DTYPE, m->dtype = ATTN_BOOL; ONLY_IF(!copy))                                                      \
-    X(DTYPE_F64, 0, DTYPE, m->dtype = ATTN_F64; ONLY_IF(!copy && !wanted))                                             \
+    X(DTYPE_F64, 0, DTYPE, m->dtype = ATTN_F64; ONLY_IF(test_wide != ATTN_F64 || (!copy && !wanted)))                \
     X(DTYPE_UNKNOWN, 0, DTYPE, m->dtype = (attn_dtype)77)                                                              \
     X(DTYPE_NEGATIVE, 0, DTYPE, m->dtype = (attn_dtype)-1)                                                             \
     X(ROWS, 0, SHAPE, m->rows++)                                                                                       \
@@ -147,6 +147,89 @@ static void check_order(const test_op *op, const size_t *dims)
                     CHECK(test_wrote_nothing());
                 }
     test_release();
+}
+
+/* What a library without F64 is given of it, it refuses: all arguments, or one. */
+TEST(status_f64)
+{
+    double numbers[64] = {0};
+    const double kept[64] = {0};
+    attn_mat m = attn_mat_of(numbers, ATTN_F64, 4, 4), f32 = test_mat(ATTN_F32, 4, 4, PACKED), heads[2];
+    attn_mat by_distance = test_mat(ATTN_F32, 4, 7, PACKED), f64s = attn_mat_of(numbers + 32, ATTN_F64, 4, 7);
+    attn_tensor t = attn_heads(m, 2), t32 = attn_heads(f32, 2);
+    attn_kv_cache cache = {0};
+    attn_kv_pages pages = {0};
+    attn_rope_opts tables = {0};
+    size_t bytes = 77, lens[2] = {0, 0}, most = sizeof numbers;
+    const uint32_t table[2] = {0, 1};
+    if (test_lacks_f64()) {
+        for (size_t o = 0; o < test_op_count; o++) {
+            call_state s = good_call(&test_ops[o], sizes);
+            for (int a = 0; a < s.op->args; a++)
+                s.m[a].dtype = ATTN_F64;
+            test_freeze();
+            test_case("attn_%s, all", s.op->name);
+            CHECK_STATUS(make_step(&s), ATTN_ERR_DTYPE);
+            CHECK(test_wrote_nothing());
+        }
+        test_fill(f32, 0.5);
+        test_freeze();
+        test_case("steps of one matrix and more");
+        CHECK_STATUS(attn_mat_copy(f32, m), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_mat_copy(m, f32), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_mat_copy(m, m), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_sparsemax(m, m), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_entmax15(m, m), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_sparsemax(f32, m), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_entmax15(m, f32), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_softmax_backward(m, m, m), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_softmax_backward(f32, f32, m), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_softmax_backward(m, f32, f32), ATTN_ERR_DTYPE);
+        heads[0] = attn_mat_cols(m, 0, 2), heads[1] = attn_mat_cols(m, 2, 2);
+        CHECK_STATUS(attn_concat_heads(m, heads, 2), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_concat_heads(f32, heads, 2), ATTN_ERR_DTYPE);
+        test_case("positions");
+        CHECK_STATUS(attn_sinusoid(m, 0), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_t5_bias(f64s, f32, 1, 0, 0), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_t5_bias(by_distance, m, 1, 0, 0), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_t5_bias_backward(m, by_distance, 1, 0, 0), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_t5_bias_backward(f32, f64s, 1, 0, 0), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_rope(t, t, NULL), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_rope(t32, t, NULL), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_rope(t, t32, NULL), ATTN_ERR_DTYPE);
+        tables.cos = tables.sin = attn_mat_cols(f32, 0, 1);
+        CHECK_STATUS(attn_rope(t32, t32, &tables), ATTN_OK);
+        test_freeze();
+        tables.cos = attn_mat_cols(m, 0, 1);
+        CHECK_STATUS(attn_rope(t32, t32, &tables), ATTN_ERR_DTYPE);
+        tables.sin = tables.cos, tables.cos = attn_mat_cols(f32, 0, 1);
+        CHECK_STATUS(attn_rope(t32, t32, &tables), ATTN_ERR_DTYPE);
+        test_case("caches and pages");
+        CHECK_STATUS(attn_kv_cache_size(&bytes, 1, 2, 4, 2, 2, ATTN_F64, 0), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_kv_cache_init(&cache, 1, 2, 4, 2, 2, ATTN_F64, 0, numbers, most), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_kv_cache_init(&cache, 1, 2, 4, 2, 2, ATTN_F64, 0, NULL, 0), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_kv_cache_over(&cache, t, t, lens, NULL), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_kv_cache_over(&cache, t32, t, lens, NULL), ATTN_ERR_DTYPE);
+        CHECK(bytes == 77 && !cache.k.data && !cache.lens);
+        cache.k = cache.v = t32, cache.lens = lens;
+        CHECK_STATUS(attn_kv_cache_append(&cache, t, t32, NULL), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_kv_cache_append(&cache, t32, t, NULL), ATTN_ERR_DTYPE);
+        lens[0] = 1;
+        CHECK_STATUS(attn_kv_cache_row(attn_mat_of(numbers, ATTN_F64, 2, 2), &cache, 0, 0, 0), ATTN_ERR_DTYPE);
+        cache.v = t;
+        CHECK_STATUS(attn_kv_cache_append(&cache, t32, t32, NULL), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_kv_cache_truncate(&cache, 0, 0), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_kv_cache_reorder(&cache, lens + 1), ATTN_ERR_DTYPE);
+        CHECK_STATUS(attn_kv_cache_copy(&cache, 0, 0, 0), ATTN_ERR_DTYPE);
+        pages.k = pages.v = t32, pages.lens = lens, pages.table = table, pages.table_stride = 1, pages.batch = 1;
+        CHECK_STATUS(attn_kv_pages_append(&pages, t, t, NULL), ATTN_ERR_DTYPE);
+        pages.k = t;
+        CHECK_STATUS(attn_kv_pages_append(&pages, t32, t32, NULL), ATTN_ERR_DTYPE);
+        CHECK(test_wrote_nothing() && lens[0] == 1 && lens[1] == 0 && memcmp(numbers, kept, sizeof kept) == 0);
+        test_case("views");
+        attn_mat_set(m, 1, 2, 0.1);
+        CHECK(attn_mat_get(m, 1, 2) == 0.1 && numbers[6] == 0.1);
+    }
 }
 
 TEST(status_order)
