@@ -435,7 +435,8 @@ static void check_chains(const attn_mat *got, attn_mat a, attn_mat b, const real
 }
 
 /* Products and scores of many rows are summed in two chains, of half the terms each: their RMS error is 0.71 of that of
-   one. Those of few rows are summed in a chain for each lane: one in plain C, which rounds products besides. */
+   one. Those of few rows, and of any that are batch_invariant or ATTN_SMALL's, are summed in a chain for each lane: one
+   in plain C, which rounds products besides. */
 TEST(accuracy_chains)
 {
     static const size_t depths[] = {64, 256, 512, 700};
@@ -462,8 +463,9 @@ TEST(accuracy_chains)
                     opts.scores = test_tensor(type, 1, 1, rows, cols, T_BHLD);
                     scores = attn_head(opts.scores, 0, 0);
                     for (; ctx.batch_invariant < 2; ctx.batch_invariant++) {
-                        int lanes = ctx.batch_invariant || rows <= (K < 128 ? 8 : 48);
-                        int one = ctx.batch_invariant && isa == ATTN_ISA_SCALAR;
+                        int invariant = test_small || ctx.batch_invariant;
+                        int lanes = invariant || rows <= (K < 128 ? 8 : 48);
+                        int one = invariant && isa == ATTN_ISA_SCALAR;
                         CHECK_STATUS(attn_sdpa(out, q, k, k, &opts, &ctx), ATTN_OK);
                         check_chains(&scores, a, b, exact, square, one ? 1.2L : 0.85L);
                         CHECK_STATUS(attn_matmul_ctx(product, a, b, 1, &ctx), ATTN_OK);

@@ -2270,18 +2270,18 @@ TEST(cache_explain)
             CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &opts, test_dry(&ctx, &empty)), ATTN_OK);
             CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
             CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, NULL, test_dry(&ctx, &dry)), ATTN_OK);
-            CHECK(strstr(text, lanes) != NULL);
+            CHECK(test_small ? test_is_brief(text) : strstr(text, lanes) != NULL);
             in_place = few && (text[0] == 'a' || text[0] == 'n'); /* avx, neon: other passes widen narrow rows first */
-            CHECK(strstr(text, reads[in_place ? 0 : kind]) != NULL && strstr(text, "anew") == NULL);
+            CHECK((test_small || strstr(text, reads[in_place ? 0 : kind]) != NULL) && strstr(text, "anew") == NULL);
             snprintf(bytes, sizeof bytes, "scratch: %zu bytes\n", dry.scratch); /* for all the tokens there may be */
-            CHECK(strstr(text, bytes) != NULL);
+            CHECK(test_small || strstr(text, bytes) != NULL);
             if (ring) {
                 CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
                 CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, NULL, test_dry(&ctx, &dry)), ATTN_ERR_VALUE);
                 CHECK(strncmp(text, "cache.first: ", 13) == 0);
                 CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &opts, test_dry(&ctx, &dry)), ATTN_OK);
                 CHECK(dry.scratch == empty.scratch);
-                CHECK((strstr(text, "anew") != NULL) == (kind == 0 && !few));
+                CHECK((strstr(text, "anew") != NULL) == (!test_small && kind == 0 && !few));
             }
             opts.kv_lens = &past;
             CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &opts, test_dry(&ctx, &dry)), ATTN_ERR_VALUE);
@@ -2344,16 +2344,17 @@ TEST(cache_overlap)
 TEST(cache_no_memory)
 {
     for (int kind = 0; kind < 4; kind++) {
-        shape s = {2, 2, 700, 200, 190, ATTN_F32, 0};
+        const size_t Dv = test_small ? 1900 : 190; /* more than the stack holds */
+        shape s = {2, 2, 700, 200, Dv, ATTN_F32, 0};
         attn_kv_cache cache, before;
         kv_call c = {&cache, NULL, {0}, {0}, NULL};
         attn_tensor k = test_random_tensor(test_wide, 2, 2, 64, 200, T_TURNED);
-        attn_tensor v = test_random_tensor(ATTN_F16, 2, 2, 64, 190, T_FLIPPED);
+        attn_tensor v = test_random_tensor(ATTN_F16, 2, 2, 64, Dv, T_FLIPPED);
         attn_status status = ATTN_ERR_NOMEM;
         long live = test_memory_state.live, calls;
         size_t same[2] = {1, 0};
         c.q = test_random_tensor(ATTN_F32, 2, 2, 3, 200, T_BHLD);
-        c.out = test_tensor(ATTN_F32, 2, 2, 3, 190, T_BHLD);
+        c.out = test_tensor(ATTN_F32, 2, 2, 3, Dv, T_BHLD);
         s.dtype = kinds[kind];
         s.ring = kind % 2;
         trying(s, "no memory");
@@ -2423,7 +2424,7 @@ TEST(cache_scratch)
             }
             test_release();
         }
-    CHECK(most > 1); /* a single query has been shared out */
+    CHECK(test_small ? most <= 1 : most > 1); /* a single query has been shared out */
 }
 
 /* With weights and a mask too, whose shapes change as the items grow, and many items and heads. */
@@ -2491,12 +2492,13 @@ TEST(cache_errno)
     enum { MARK = 77 };
     FOR_EACH_ISA (isa)
         for (int kind = 0; kind < 8; kind++) {
-            shape s = {1, 1, 300, 200, 150, ATTN_F32, 0};
+            const size_t Dv = test_small ? 1500 : 150; /* more than the stack holds */
+            shape s = {1, 1, 300, 200, Dv, ATTN_F32, 0};
             attn_ctx ctx = test_ctx(isa);
             attn_tensor q = test_random_tensor(ATTN_F32, 1, 1, 2, 200, T_BHLD),
-                        out = test_tensor(ATTN_F32, 1, 1, 2, 150, T_BHLD);
+                        out = test_tensor(ATTN_F32, 1, 1, 2, Dv, T_BHLD);
             attn_tensor k = test_random_tensor(test_wide, 1, 1, 290, 200, T_BHLD),
-                        v = test_random_tensor(test_wide, 1, 1, 290, 150, T_BHLD);
+                        v = test_random_tensor(test_wide, 1, 1, 290, Dv, T_BHLD);
             size_t from[1] = {0}, bytes;
             attn_dry_run dry = {0};
             attn_opts opts = {0};

@@ -253,7 +253,7 @@ TEST(dropout_none)
             CHECK(test_same_tensor_bits(out, p.out) && test_same_tensor_bits(weights, first));
             p.opts.dropout.p = 0.5;
             CHECK_STATUS(attn_sdpa(p.out, p.q, p.k, p.v, &p.opts, test_dry(&p.ctx, &dry[1])), ATTN_OK);
-            CHECK(strstr(text[1], "dropout:"));
+            CHECK(test_small ? test_is_brief(text[1]) : strstr(text[1], "dropout:") != NULL);
             CHECK(!strstr(text[1], "queries lie on the lanes") == !strstr(text[0], "queries lie on the lanes"));
             test_release();
         }

@@ -282,7 +282,7 @@ TEST(dtypes_copy_keeps_bits)
 }
 
 /* Halves that are signalling NaNs become quiet ones, which keep their payload: in copies, in a cache, and where the
-   engine widens rows of v, which is in scratch. */
+   engine widens rows of v, which is in scratch: of ATTN_SMALL, eight rows at a time. */
 static uint32_t quiet(uint32_t half)
 {
     return (half & 0x8000) << 16 | 0x7fc00000 | (half & 0x3ff) << 13;
@@ -320,7 +320,7 @@ TEST(dtypes_signalling)
             for (size_t i = 0; i < LEN * DIM; i++) {
                 uint32_t half = v[i * (size_t)stride], want = quiet(half);
                 test_case("%s, stride %td, 0x%04x", attn_isa_string(isa), stride, (unsigned)half);
-                CHECK(widened[half >> 15 << 9 | (half & 511)]);
+                CHECK(widened[half >> 15 << 9 | (half & 511)] || (test_small && i < (LEN - 8) * DIM));
                 CHECK(memcmp(test_at(copy, i / DIM, i % DIM), &want, 4) == 0);
                 CHECK(memcmp(test_tensor_at(cache.v, 0, 0, i / DIM, i % DIM), &want, 4) == 0);
             }

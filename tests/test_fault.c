@@ -768,14 +768,18 @@ TEST(fault_text)
     for (const struct said *said = texts; said < texts + COUNT(texts); said++) {
         attn_fault fault = {NULL, NULL, ""};
         const int narrow = (int)said->value;
+        attn_status status;
         if (test_wide != ATTN_F64 && strstr(said->text, "f64 fits"))
             continue;
         said->right();
         memcpy((char *)&w + said->at, said->size == sizeof narrow ? (const void *)&narrow : &said->value, said->size);
         w.ctx.fault = &fault;
         test_case("%s: %s", said->argument, said->text);
-        CHECK(said->call(&w.ctx) != ATTN_OK);
-        if (!CHECK(strcmp(fault.argument, said->argument) == 0 && strcmp(fault.text, said->text) == 0))
+        status = said->call(&w.ctx);
+        CHECK(status != ATTN_OK);
+        if (!CHECK(strcmp(fault.argument, said->argument) == 0 &&
+                   (strcmp(fault.text, said->text) == 0 ||
+                    (test_small && strcmp(fault.text, attn_status_string(status)) == 0))))
             printf("    it says: %s: %s\n", fault.argument, fault.text);
         test_release();
     }

@@ -935,7 +935,7 @@ TEST(mha_explain)
     char text[TEXT], bytes[32];
     snprintf(bytes, sizeof bytes, "scratch: %zu bytes", needed_by(&mha, &c));
     CHECK_STATUS(make(&mha, DRY, &c, text), ATTN_OK);
-    CHECK(strstr(text, bytes) != NULL);
+    CHECK(test_small ? test_is_brief(text) : strstr(text, bytes) != NULL);
     c.t.w.wk.rows++;
     CHECK_STATUS(make(&mha, DRY, &c, text), ATTN_ERR_SHAPE);
     CHECK(strncmp(text, "weights.wk: ", 12) == 0);

@@ -1066,7 +1066,7 @@ TEST(mha_backward_explain)
     test_case("explain");
     snprintf(bytes, sizeof bytes, "scratch: %zu bytes", needed_by(&backward, &c));
     CHECK_STATUS(make(&backward, DRY, &c, text), ATTN_OK);
-    CHECK(strstr(text, bytes) != NULL);
+    CHECK(test_small ? test_is_brief(text) : strstr(text, bytes) != NULL);
     for (size_t n = 0; n < COUNT(want); n++) {
         pass *bad = &c.p;
         *bad = p;

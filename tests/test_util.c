@@ -91,6 +91,17 @@ int test_lacks_f64(void)
     return CHECK(test_wide <= ATTN_F64) && test_wide != ATTN_F64;
 }
 
+int test_is_brief(const char *text)
+{
+    const char *end = strchr(text, '\n');
+    int found = 0;
+    FOR_EACH_ISA (isa) {
+        size_t count = strlen(attn_isa_string(isa));
+        found |= strncmp(text, attn_isa_string(isa), count) == 0 && strncmp(text + count, ", computed in ", 14) == 0;
+    }
+    return found && end && end[1] == 0;
+}
+
 /* ---- random numbers ---- */
 
 size_t test_below(size_t n)
