@@ -959,7 +959,7 @@ static sequence new_sequence(attn_dtype dtype, attn_isa isa, size_t B, size_t H,
     sequence s = {0};
     attn_opts opts = {0};
     attn_ctx ctx = test_ctx(isa);
-    ctx.batch_invariant = 1;
+    ctx.batch_invariant = test_invariant();
     s.B = B, s.H = H, s.Hkv = Hkv, s.L = L, s.D = D, s.Dv = Dv;
     s.dtype = dtype;
     s.q = test_random_tensor(dtype, B, H, L, D, T_BLHD);
@@ -991,7 +991,7 @@ static int step_equals(attn_kv_cache *cache, const sequence *s, size_t at, size_
                        attn_isa isa)
 {
     attn_ctx ctx = test_ctx(isa);
-    ctx.batch_invariant = 1;
+    ctx.batch_invariant = test_invariant();
     CHECK_STATUS(
         attn_kv_cache_append(cache, attn_tensor_slice(s->k, at, count), attn_tensor_slice(s->v, at, count), NULL),
         ATTN_OK);

@@ -1371,7 +1371,7 @@ TEST(cache_speculative)
             attn_opts opts = {0};
             attn_ctx ctx = test_ctx(isa);
             size_t at = 0;
-            ctx.batch_invariant = 1;
+            ctx.batch_invariant = test_invariant();
             opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
             opts.window.on = s.ring, opts.window.left = LEFT;
             test_case("%s, %s%s", attn_isa_string(isa), s.ring ? "ring of " : "", test_dtype_name(kinds[n % 3]));

@@ -1,5 +1,5 @@
-/* What a row's bits may depend on: with ctx.batch_invariant not on how many rows are computed beside it, and by default
-   on how many its own batch item has, times the heads of its group, and on nothing else. */
+/* What a row's bits may depend on: with ctx.batch_invariant, or if ATTN_SMALL, not on how many rows are computed beside
+   it, and by default on how many its own batch item has, times the heads of its group, and on nothing else. */
 #include "sdpa.h"
 
 enum { BATCH = 3, HKV = 2, GROUP = 3, H = HKV * GROUP, LQ = 22, Q_LEN = 4, LISTS = (LQ + Q_LEN - 1) / Q_LEN };
@@ -185,7 +185,7 @@ TEST(invariant_rows)
             call all, part;
             size_t kind = make_case(&all, n, isa);
             want_outputs(&all, n % 3 > 0);
-            run(&all, isa, 1, 1 + n % 4);
+            run(&all, isa, test_invariant(), 1 + n % 4);
             for (size_t times = 0; times < 4; times++) {
                 size_t b = kind == DROPOUT ? 0 : test_below(BATCH), h = kind == DROPOUT ? 0 : test_below(H);
                 size_t i = kind == DROPOUT ? 0 : test_below(kind == LENGTHS ? all.q_lens[b] : LQ);
@@ -194,11 +194,57 @@ TEST(invariant_rows)
                 rows = times % 2 ? rows : 1;
                 take(&part, &all, b, h, 1, i, rows);
                 want_outputs(&part, times < 2);
-                run(&part, isa, rows > 1, 1);
+                run(&part, isa, rows > 1 && test_invariant(), 1);
                 CHECK(same(&part, &all, b, h, i));
             }
             test_release();
         }
+}
+
+/* Of ATTN_SMALL every row is that, without being asked for: alone, among some and among all it has the same bits, which
+   batch_invariant does not change; so has a row of a product. */
+TEST(invariant_small)
+{
+    enum { ROWS = 60, K = 150, N = 33 };
+    if (CHECK(test_small <= 1) && !test_small)
+        return;
+    FOR_EACH_ISA (isa) {
+        attn_ctx ctx = test_ctx(isa);
+        for (size_t n = 0; n < (test_quick ? 60 : 1820); n++) {
+            call all, part;
+            size_t kind = make_case(&all, n, isa);
+            want_outputs(&all, n % 3 > 0);
+            run(&all, isa, 0, 1 + n % 4);
+            part = all;
+            want_outputs(&part, n % 3 > 0);
+            run(&part, isa, 1, 1 + n % 3);
+            CHECK(test_same_tensor_bits(part.out, all.out) && test_same_tensor_bits(part.o.lse, all.o.lse) &&
+                  test_same_tensor_bits(part.o.weights, all.o.weights) &&
+                  test_same_tensor_bits(part.o.scores, all.o.scores));
+            for (size_t i = 0; i < LQ && kind != DROPOUT && kind != LENGTHS; i += Q_LEN) {
+                size_t b = test_below(BATCH), h = test_below(H), most = LQ - i < Q_LEN ? LQ - i : Q_LEN;
+                take(&part, &all, b, h, 1, i, 1 + test_below(most));
+                want_outputs(&part, i % 3 > 0);
+                run(&part, isa, 0, 1);
+                CHECK(same(&part, &all, b, h, i));
+            }
+            test_release();
+        }
+        for (size_t t = 0; t < 4; t++) {
+            attn_mat a = test_random_mat(test_floats[t], ROWS, K, (int)t), b = test_random_mat(test_floats[t], K, N, PACKED);
+            attn_mat out = test_mat(test_floats[t], ROWS, N, PACKED), some = test_mat(test_floats[t], ROWS, N, PADDED);
+            test_case("%s, %s, products", attn_isa_string(isa), test_dtype_name(test_floats[t]));
+            CHECK_STATUS(attn_matmul_ctx(out, a, b, 0.75, &ctx), ATTN_OK);
+            for (size_t r = 0, count; r < ROWS; r += count) {
+                count = 1 + test_below(r % 2 ? 1 : 20);
+                count = count < ROWS - r ? count : ROWS - r;
+                CHECK_STATUS(attn_matmul_ctx(attn_mat_rows(some, r, count), attn_mat_rows(a, r, count), b, 0.75, &ctx),
+                             ATTN_OK);
+            }
+            CHECK(test_same_bits(some, out));
+            test_release();
+        }
+    }
 }
 
 /* An item with q_lens is the item alone, with as many queries and no lengths: others have more or fewer. */
@@ -218,7 +264,7 @@ TEST(invariant_items)
                     part.k = test_tensor_like(part.k, (int)((n / 2 + b) % T_OUT_LAYOUTS));
                     part.v = test_tensor_like(part.v, (int)((n / 3 + b) % T_OUT_LAYOUTS));
                     want_outputs(&part, b == 1);
-                    run(&part, isa, invariant, 1 + n % 3);
+                    run(&part, isa, invariant && test_invariant(), 1 + n % 3);
                     CHECK(same(&part, &all, b, 0, 0));
                 }
                 test_release();
@@ -245,7 +291,7 @@ TEST(invariant_tokens)
             if (n % 3 == 2)
                 all.o.window = (attn_window){1, 300, -1};
             want_outputs(&all, 1);
-            run(&all, isa, 1, 2);
+            run(&all, isa, test_invariant(), 2);
             for (size_t times = 0; times < 8; times++) {
                 size_t i = times ? test_below(Lq) : Lq - 1, keys = Lk - Lq + i + 1;
                 one = all;

@@ -189,7 +189,7 @@ TEST(matmul_bits)
                     CHECK_STATUS(attn_matmul_ctx(attn_mat_cols(part, j, 1), a, attn_mat_cols(b, j, 1), 1, &ctx),
                                  ATTN_OK);
                 CHECK(test_same_bits(whole, part));
-                ctx.batch_invariant = 1;
+                ctx.batch_invariant = test_invariant();
                 CHECK_STATUS(attn_matmul_ctx(whole, a, b, 1, &ctx), ATTN_OK);
                 for (size_t i = 0; i < rows; i++) { /* one row is one of few */
                     ctx.batch_invariant = i % 2 == 1;
@@ -223,7 +223,7 @@ TEST(matmul_few_limits)
             attn_ctx ctx = test_ctx(isa);
             test_case("%s, %s, %zu x %zu", attn_isa_string(isa), test_dtype_name(type), rows, K);
             CHECK_STATUS(attn_matmul_ctx(out, a, b, 1, &ctx), ATTN_OK);
-            ctx.batch_invariant = 1;
+            ctx.batch_invariant = test_invariant();
             CHECK_STATUS(attn_matmul_ctx(invariant, a, b, 1, &ctx), ATTN_OK);
             if (n < 4 || test_small)
                 CHECK(test_same_bits(out, invariant));
@@ -264,7 +264,7 @@ static void check_few_rows(attn_isa isa, attn_dtype dtype, attn_dtype w_dtype, s
     for (size_t n = 0; n < N; n++)
         for (size_t k = 0; k < K; k++)
             memcpy(test_at(w, n, k), test_at(b, k, n), size);
-    invariant.batch_invariant = 1;
+    invariant.batch_invariant = test_invariant();
     CHECK_STATUS(attn_matmul_ctx(all, a, b, 0.75, &invariant), ATTN_OK);
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c += test_quick ? 1 + test_below(4) : 1) {
         size_t count = counts[c], first = test_below(70 - count + 1);
@@ -342,7 +342,7 @@ static void check_far_rows(attn_isa isa, attn_dtype a_dtype, attn_dtype w_dtype,
     attn_mat w = test_random_mat(w_dtype, N, step, PACKED), sums = test_random_mat(ATTN_F32, count, N, PACKED);
     attn_ctx plain = on(isa), invariant = plain;
     w = attn_mat_cols(w, 0, K);
-    invariant.batch_invariant = 1;
+    invariant.batch_invariant = test_invariant();
     CHECK_STATUS(attn_matmul_ctx(all, a, attn_mat_t(w), 0.75, &invariant), ATTN_OK);
     for (size_t width = 1; width <= 3; width++)
         for (int layout = PACKED; layout < OUT_LAYOUTS; layout++) {

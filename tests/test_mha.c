@@ -289,7 +289,7 @@ TEST(mha_few_rows)
             attn_tensor k = test_random_tensor(type, 1, 1, LK, K, T_BHLD);
             attn_mha_weights w = {0};
             attn_ctx ctx = test_ctx(isa);
-            ctx.batch_invariant = 1;
+            ctx.batch_invariant = test_invariant();
             w.wq = projection(type, K, H * D, TRANSPOSED), w.wk = projection(type, K, H * D, TRANSPOSED);
             w.wv = projection(type, K, H * D, TRANSPOSED), w.wo = projection(type, H * D, E, TRANSPOSED);
             w.bq = random_floats(H * D), w.bk = random_floats(H * D), w.bv = random_floats(H * D);
@@ -372,7 +372,7 @@ TEST(mha_padding)
             masked.o.kv_lens = NULL;
             masked.o.mask = lengths_mask(lens, d.B, d.Lk);
             test_case("case %zu, %s, %s", n, test_dtype_name(test_floats[n % 4]), attn_isa_string(isa));
-            ctx.batch_invariant = 1;
+            ctx.batch_invariant = test_invariant();
             run_as(&padded, ctx, 0, 1, 0);
             run_as(&masked, ctx, 0, 2, 0);
             CHECK(same_outputs(&padded, &masked));

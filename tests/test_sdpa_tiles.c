@@ -80,7 +80,7 @@ TEST(sdpa_tiles_lanes)
                 if (test_quick && (size_t)trial % 5 != n % 5)
                     continue;
                 ctx.isa = isa;
-                ctx.batch_invariant = 1;
+                ctx.batch_invariant = test_invariant();
                 q = test_random_tensor(dtype, 1, HEADS, 1, s.D, T_BHLD);
                 k = test_random_tensor(dtype, 1, 1, s.Lk, s.D, s.layout);
                 v = test_random_tensor(dtype, 1, 1, s.Lk, s.Dv, s.layout);

@@ -112,7 +112,7 @@ TEST(matmul_add_bits)
                                  ATTN_OK);
                     CHECK(test_same_bits(whole, out));
                 }
-                ctx.batch_invariant = 1;
+                ctx.batch_invariant = test_invariant();
                 whole = test_mat_like(before, PACKED);
                 CHECK_STATUS(attn_matmul_add(whole, a, b, 1 / 3.0, &ctx), ATTN_OK);
                 for (size_t i = 0; i < rows; i++) {

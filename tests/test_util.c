@@ -91,6 +91,11 @@ int test_lacks_f64(void)
     return CHECK(test_wide <= ATTN_F64) && test_wide != ATTN_F64;
 }
 
+int test_invariant(void)
+{
+    return !test_small || test_maybe();
+}
+
 int test_is_brief(const char *text)
 {
     const char *end = strchr(text, '\n');
