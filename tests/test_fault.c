@@ -785,31 +785,41 @@ TEST(fault_text)
     }
 }
 
-/* What a library without F64 is given of it: one argument, or all of them, of which it names the first. */
+static void make_f64(const place *p)
+{
+    void *at = (char *)&w + p->at;
+    if (p->role & MATRIX)
+        ((attn_mat *)at)->dtype = ATTN_F64;
+    else
+        ((attn_tensor *)at)->dtype = ATTN_F64;
+}
+
+/* What a library without F64 is given of it, it refuses: one argument, which it names, or all of them. */
 TEST(fault_of_f64)
 {
     if (!test_lacks_f64())
         return;
     for (const struct function *f = functions; f < functions + COUNT(functions); f++) {
-        const place *first = NULL;
+        attn_fault fault = {poison[0], poison[1], ""};
+        int named = 0;
         for (const place *p = f->places; p->name; p++) {
             f->right();
-            if (p->role & MATRIX)
-                ((attn_mat *)(void *)((char *)&w + p->at))->dtype = ATTN_F64;
-            else
-                ((attn_tensor *)(void *)((char *)&w + p->at))->dtype = ATTN_F64;
+            make_f64(p);
             refused(f->call, 0, f->name, ATTN_ERR_DTYPE, p->name, NULL);
             test_release();
         }
         f->right();
         for (const place *p = f->places; p->name; p++)
-            if (p->role & MATRIX)
-                ((attn_mat *)(void *)((char *)&w + p->at))->dtype = ATTN_F64;
-            else if (strcmp(p->name, "opts.mask") != 0)
-                ((attn_tensor *)(void *)((char *)&w + p->at))->dtype = ATTN_F64;
-        for (const place *p = f->places; !first && p->name; p++)
-            first = p->role & OUTPUT ? NULL : p; /* inputs are looked at first */
-        refused(f->call, 0, f->name, ATTN_ERR_DTYPE, first->name, NULL);
+            if (strcmp(p->name, "opts.mask") != 0)
+                make_f64(p);
+        test_case("%s, all of f64", f->name);
+        test_freeze();
+        w.ctx.fault = &fault;
+        CHECK_STATUS(f->call(&w.ctx), ATTN_ERR_DTYPE);
+        CHECK(test_wrote_nothing() && !fault.other && fault.text[0]);
+        for (const place *p = f->places; p->name; p++)
+            named |= strcmp(fault.argument, p->name) == 0;
+        CHECK(named);
         test_release();
     }
     check_names();

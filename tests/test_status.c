@@ -172,7 +172,7 @@ TEST(status_f64)
             CHECK_STATUS(make_step(&s), ATTN_ERR_DTYPE);
             CHECK(test_wrote_nothing());
         }
-        test_fill(f32, 0.5);
+        test_fill(f32, 0.5), test_fill(by_distance, 0.5);
         test_freeze();
         test_case("steps of one matrix and more");
         CHECK_STATUS(attn_mat_copy(f32, m), ATTN_ERR_DTYPE);
@@ -197,12 +197,12 @@ TEST(status_f64)
         CHECK_STATUS(attn_rope(t, t, NULL), ATTN_ERR_DTYPE);
         CHECK_STATUS(attn_rope(t32, t, NULL), ATTN_ERR_DTYPE);
         CHECK_STATUS(attn_rope(t, t32, NULL), ATTN_ERR_DTYPE);
-        tables.cos = tables.sin = attn_mat_cols(f32, 0, 1);
+        tables.cos = tables.sin = attn_mat_cols(attn_mat_t(by_distance), 0, 1);
         CHECK_STATUS(attn_rope(t32, t32, &tables), ATTN_OK);
         test_freeze();
         tables.cos = attn_mat_cols(m, 0, 1);
         CHECK_STATUS(attn_rope(t32, t32, &tables), ATTN_ERR_DTYPE);
-        tables.sin = tables.cos, tables.cos = attn_mat_cols(f32, 0, 1);
+        tables.sin = tables.cos, tables.cos = attn_mat_cols(attn_mat_t(by_distance), 0, 1);
         CHECK_STATUS(attn_rope(t32, t32, &tables), ATTN_ERR_DTYPE);
         test_case("caches and pages");
         CHECK_STATUS(attn_kv_cache_size(&bytes, 1, 2, 4, 2, 2, ATTN_F64, 0), ATTN_ERR_DTYPE);
@@ -218,7 +218,6 @@ TEST(status_f64)
         CHECK_STATUS(attn_kv_cache_row(attn_mat_of(numbers, ATTN_F64, 2, 2), &cache, 0, 0, 0), ATTN_ERR_DTYPE);
         cache.v = t;
         CHECK_STATUS(attn_kv_cache_append(&cache, t32, t32, NULL), ATTN_ERR_DTYPE);
-        CHECK_STATUS(attn_kv_cache_truncate(&cache, 0, 0), ATTN_ERR_DTYPE);
         CHECK_STATUS(attn_kv_cache_reorder(&cache, lens + 1), ATTN_ERR_DTYPE);
         CHECK_STATUS(attn_kv_cache_copy(&cache, 0, 0, 0), ATTN_ERR_DTYPE);
         pages.k = pages.v = t32, pages.lens = lens, pages.table = table, pages.table_stride = 1, pages.batch = 1;
