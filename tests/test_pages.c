@@ -1423,7 +1423,8 @@ enum attend_fault { ATTEND_FAULT_LIST(FAULT_NUMBER) ATTEND_FAULTS };
 static const fault_row attend_faults[] = {ATTEND_FAULT_LIST(NAMED_ENTRY)};
 
 /* wide: more than the stack's room */
-enum { S_B = 2, S_H = 2, S_LQ = 2, S_LK = 6, S_D = 600, S_DV = 200, S_STRIDE = 3, S_PAGES = 7 };
+enum { S_B = 2, S_H = 2, S_LQ = 2, S_LK = 6, S_D = 600, S_MOST_DV = 2000, S_STRIDE = 3, S_PAGES = 7 };
+#define S_DV (test_small ? (size_t)S_MOST_DV : 200) /* more than the stack holds */
 
 typedef struct attend_call {
     attn_tensor out, q;
@@ -1505,7 +1506,7 @@ static void set_scene(struct scene *scene, attn_dtype dtype)
 typedef struct arrays { /* of a call; an output that begins at one of them does not end behind `room` */
     uint32_t table[8];
     size_t lens[S_B];
-    char room[S_B * S_H * S_LQ * S_DV * sizeof(float)];
+    char room[S_B * S_H * S_LQ * S_MOST_DV * sizeof(float)];
 } arrays;
 
 /* The call with its own arrays; what the frozen blocks hold stays as it is. */
@@ -1812,14 +1813,15 @@ TEST(pages_scratch_grows)
 TEST(pages_no_memory)
 {
     for (int kind = 0; kind < 4; kind++) {
-        shape s = {2, 2, 200, 190, 16, 6, 12, ATTN_F32, 0};
+        const size_t Dv = test_small ? 1900 : 190; /* more than the stack holds */
+        shape s = {2, 2, 200, Dv, 16, 6, 12, ATTN_F32, 0};
         attn_tensor k = test_random_tensor(test_wide, 2, 2, 64, 200, T_TURNED);
-        attn_tensor v = test_random_tensor(ATTN_F16, 2, 2, 64, 190, T_FLIPPED);
+        attn_tensor v = test_random_tensor(ATTN_F16, 2, 2, 64, Dv, T_FLIPPED);
         long calls = test_memory_state.calls;
         twin t;
         kv_call c = {NULL, &t.pages, {0}, {0}, NULL};
         c.q = test_random_tensor(ATTN_F32, 2, 2, 3, 200, T_BHLD);
-        c.out = test_tensor(ATTN_F32, 2, 2, 3, 190, T_BHLD);
+        c.out = test_tensor(ATTN_F32, 2, 2, 3, Dv, T_BHLD);
         s.dtype = kinds[kind];
         t = new_twin(s);
         test_case("no memory, %s", test_dtype_name(s.dtype));
@@ -1837,12 +1839,13 @@ TEST(pages_errno)
     enum { MARK = 77 };
     FOR_EACH_ISA (isa)
         for (int kind = 0; kind < 4; kind++) {
-            shape s = {1, 1, 200, 150, 16, 20, 20, ATTN_F32, 0};
+            const size_t Dv = test_small ? 1500 : 150; /* more than the stack holds */
+            shape s = {1, 1, 200, Dv, 16, 20, 20, ATTN_F32, 0};
             attn_ctx ctx = test_ctx(isa);
             attn_tensor q = test_random_tensor(ATTN_F32, 1, 1, 2, 200, T_BHLD),
-                        out = test_tensor(ATTN_F32, 1, 1, 2, 150, T_BHLD);
+                        out = test_tensor(ATTN_F32, 1, 1, 2, Dv, T_BHLD);
             attn_tensor k = test_random_tensor(test_wide, 1, 1, 290, 200, T_BHLD);
-            attn_tensor v = test_random_tensor(test_wide, 1, 1, 290, 150, T_BHLD);
+            attn_tensor v = test_random_tensor(test_wide, 1, 1, 290, Dv, T_BHLD);
             attn_dry_run dry = {0};
             attn_opts opts = {0};
             twin t;
