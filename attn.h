@@ -8767,19 +8767,19 @@ enum attn__role {
     ATTN__BROADCASTS = 1 << 3, /* 1 stands for any size */
     ATTN__ANY_FLOAT = 1 << 4,  /* F64 too, whatever the compute type */
     ATTN__ANY_TYPE = 1 << 5,   /* any float type or BOOL */
-    ATTN__WORDS = ATTN__ANY_TYPE | ATTN__OPTIONAL, /* of 4 or 8 bytes, as F32 or F64, which they are not */
-    ATTN__BOOL = 1 << 6,                           /* BOOL alone */
-    ATTN__IN_PLACE = 1 << 7,                       /* an output that may be the very same view as an input */
-    ATTN__STORED = 1 << 8,   /* in a cache: any type of float, and I8; an output where the check says so */
-    ATTN__COMPUTED = 1 << 9, /* of the compute type alone */
-    ATTN__SUM = 1 << 10,     /* no 16-bit type where the check says so */
-    ATTN__MAT = 1 << 11,     /* an attn_mat; else an attn_tensor, or an array: a pointer to as many elements as its */
-    ATTN__BYTES = 1 << 12,   /* letters say, of one byte, */
-    ATTN__FLOATS = 1 << 13,  /* of four, */
-    ATTN__DOUBLES = 1 << 14, /* of eight, */
-    ATTN__IF_ANY = 1 << 15,  /* and may be absent if there are none */
+    ATTN__BOOL = 1 << 6,       /* BOOL alone */
+    ATTN__IN_PLACE = 1 << 7,   /* an output that may be the very same view as an input */
+    ATTN__STORED = 1 << 8,     /* in a cache: any type of float, and I8; an output where the check says so */
+    ATTN__COMPUTED = 1 << 9,   /* of the compute type alone */
+    ATTN__SUM = 1 << 10,       /* no 16-bit type where the check says so */
+    ATTN__MAT = 1 << 11,       /* an attn_mat; else an attn_tensor, or an array: a pointer to as many elements as its */
+    ATTN__BYTES = 1 << 12,     /* letters say, of one byte, */
+    ATTN__FLOATS = 1 << 13,    /* of four, */
+    ATTN__DOUBLES = 1 << 14,   /* of eight, */
+    ATTN__IF_ANY = 1 << 15,    /* and may be absent if there are none */
     ATTN__LENGTHS = sizeof(size_t) == 8 ? ATTN__DOUBLES : ATTN__FLOATS,
     ATTN__ARRAY = ATTN__BYTES | ATTN__FLOATS | ATTN__DOUBLES,
+    ATTN__WORDS = ATTN__ANY_TYPE | ATTN__OPTIONAL, /* of 4 or 8 bytes, as F32 or F64, which they are not */
     ATTN__POINTER = ATTN__BYTES /* of which is asked whether it is there: without letters it has no elements */
 };
 
