@@ -88,6 +88,18 @@
        ATTN_SIN ATTN_COS
        ATTN_POW
        ATTN_ASSERT(x)        checks for mistakes of the library itself, never of yours              default: nothing
+
+     KB of code, gcc 12 -O2 for x86-64                                    all functions   a program that calls attn_sdpa
+       nothing defined                                                          435                             338
+       ATTN_NO_TRAINING                                                         385                             319
+       ATTN_NO_F64                                                              334                             229
+       ATTN_NO_F64 ATTN_NO_TRAINING                                             292                             219
+       ATTN_NO_AVX512                                                           334                             233
+       ATTN_NO_SIMD                                                             203                            99.2
+       ATTN_SMALL                                                               170                             103
+       ATTN_SMALL ATTN_NO_F64                                                   141                            69.4
+       ATTN_SMALL ATTN_NO_F64 ATTN_NO_TRAINING                                  105                            56.1
+       ATTN_SMALL ATTN_NO_F64 ATTN_NO_TRAINING ATTN_NO_SIMD -Os                88.1                            36.6
 */
 #if !defined(ATTN__PASS) && !defined(ATTN__GROUND)
 

@@ -4,7 +4,7 @@ of_library  = $(call log,tests/config.sh/library)
 of_examples = $(call log,$T/readers.sh/examples $(notes)/single $T/bundled.sh/model $T/readers.sh/readers \
     $T/generate.sh/generate $T/translate.sh/translate $T/search.sh/search $T/tools.sh/tools $(notes)/pictures $(notes)/output \
     $(notes)/page)
-of_readme   = $(call log,tests/config.sh/embedding tests/config.sh/readme)
+of_readme   = $(call log,tests/config.sh/embedding tests/boards/boards.sh/sizes tests/config.sh/readme)
 notes       = examples/tests/notebooks.sh
 check       = CC='$(CC)' LDFLAGS='$(LDFLAGS)' RUN='$(RUN)' B='$B' sh
 

@@ -10,15 +10,15 @@
 #                                                  the full level only rows with ATTN_NO_SIMD, which compile in seconds
 #     sh tests/boards/boards.sh sizes                the same of attn.h and README.md
 #
-# A table begins with a line that holds "KB of code" and ends with an empty line or the end of a comment. Its rows, those
-# that have two numbers at their end, are: a configuration, that is macros and -O, or "nothing defined"; KB (1024 bytes)
-# of all functions; KB of a program that calls attn_sdpa alone, on floats, less one that calls nothing. | and ` are not
-# looked at. A number that is off by more than 5 % fails. See tests/check.sh for the environment.
+# A table begins with a line that holds "KB of code, gcc 12" and ends with an empty line or the end of a comment. Its
+# rows, those that have two numbers at their end, are: a configuration, as `rows` below has it; KB (1024 bytes) of all
+# functions; KB of a program that calls attn_sdpa alone, on floats, less one that calls nothing. | and ` are not looked
+# at. A number that is off by more than 5 % fails. See tests/check.sh for the environment.
 . tests/check.sh
 
-o=$B/boards boards=$top/tests/boards size=size
+o=$B/boards boards=tests/boards size=size
 macros='-DATTN_NO_STDLIB -DATTN_NO_SIMD -DATTN_NO_TRAINING -DATTN_SMALL -DATTN_NO_F64'
-apart='-ffunction-sections -fdata-sections'
+apart='-ffunction-sections -fdata-sections' sources="$boards/work.c $boards/loops.c $boards/board.c"
 mkdir -p "$o" || exit 1
 
 # made FILE COMMAND...: the command makes the file, not again before it or a source has changed; FILE.seconds: how long
@@ -68,7 +68,7 @@ linked() {
 # works -O FLAGS: runs work.c on the board.
 works() {
     name=$board$1
-    check "$name: compiles" linked "$name.elf" "$1 $macros $2" "$boards/work.c" "$boards/loops.c" "$boards/board.c" || return
+    check "$name: compiles" linked "$name.elf" "$1 $macros $2" $sources || return
     timeout 300 $qemu -kernel "$o/$name.elf" > "$work/said" 2>&1
     check "$name: ends well" [ $? = 0 ]
     reads "$name" < "$work/said"
@@ -77,7 +77,7 @@ works() {
 # Whether there is room for it, on a microcontroller of 256 KB of flash and 16 KB of RAM: how many checks fail.
 fits() {
     figure $board-failures $(
-        if linked $board.elf "-Os $macros -DTINY" "$boards/work.c" "$boards/loops.c" "$boards/board.c" > "$o/log" 2>&1; then
+        if linked $board.elf "-Os $macros -DTINY" $sources > "$o/log" 2>&1; then
             timeout 60 $qemu -kernel "$o/$board.elf" > "$work/said" 2>&1 || echo FAIL >> "$work/said"
             grep -c '^FAIL' "$work/said"
         else
@@ -97,8 +97,8 @@ reads() {
     passed=$((passed + $(grep -c '^ok ' "$work/read"))) failed=$((failed + $(grep -c '^FAIL ' "$work/read")))
 }
 
-# Flash of a program that calls attn_sdpa on floats: of attn.h itself, what a link without libc keeps; and all of it. How
-# much more a cache of I8 takes.
+# Flash of a program that calls attn_sdpa on floats: what a link without libc keeps, its own few bytes included; and all
+# of it. How much more a cache of I8 takes.
 flash() {
     for program in 0 1 2; do
         flags="-Os $macros -DPROGRAM=$program"
@@ -124,23 +124,22 @@ is_gcc12() {
     return 1
 }
 
-# whole FLAGS, alone FLAGS: bytes of all functions; of a program that calls attn_sdpa alone, less one that calls nothing.
+# whole FLAGS, alone FLAGS: bytes of all functions; of a program that calls attn_sdpa alone.
 whole() {
     object="$o/whole$(echo "$*" | tr -d ' ').o"
     made "$object" $CC "$@" -I. -c tests/config/implementation.c > "$o/log" 2>&1 && text "$object"
 }
 alone() {
     calls="$o/alone$(echo "$*" | tr -d ' ')" nothing=$o/nothing
-    made "$nothing" $CC $apart -DPROGRAM=0 -Wl,--gc-sections "$boards/size.c" -lm &&
-        made "$calls" $CC "$@" $apart -DPROGRAM=1 -Wl,--gc-sections -I. "$boards/size.c" -lm > "$o/log" 2>&1 &&
+    made "$nothing" $CC $apart -DPROGRAM=0 -Wl,--gc-sections "$boards/size.c" $LDFLAGS &&
+        made "$calls" $CC "$@" $apart -DPROGRAM=1 -Wl,--gc-sections -I. "$boards/size.c" $LDFLAGS -lm > "$o/log" 2>&1 &&
         echo $(($(text "$calls") - $(text "$nothing")))
 }
 
 host() {
     size=size
-    check "host: compiles" made "$o/host" $CC -std=c99 $warnings -Os $macros -I. "$boards/work.c" "$boards/loops.c" \
-        "$boards/board.c" -lm || return
-    "$o/host" > "$work/said"
+    check "host: compiles" made "$o/host" $CC -std=c99 $warnings -Os $macros -I. $sources $LDFLAGS -lm || return
+    run "$o/host" > "$work/said"
     check "host: ends well" [ $? = 0 ]
     grep -v '^stack\|^status\|^storage' "$work/said" | reads host
     is_gcc12 || return
@@ -148,7 +147,7 @@ host() {
     figure x86-sdpa-O2 $(alone -O2 $few) bytes
     figure x86-small-all-O2 $(whole -O2 -DATTN_SMALL) bytes
     figure x86-small-all-O2-compile $(cat "$o/whole-O2-DATTN_SMALL.o.seconds") s
-    figure x86-small-sdpa-Os $(alone -Os -DATTN_SMALL $few -DATTN_NO_SIMD) bytes
+    figure x86-small-sdpa-Os $(alone -DATTN_SMALL $few -DATTN_NO_SIMD -Os) bytes
 }
 
 # ==== Figures =====================================================================================================
@@ -210,7 +209,7 @@ table() {
 
 # rows_of FILE: those of its table, as "all alone configuration".
 rows_of() {
-    awk '/KB of code/ { on = 1; next }
+    awk '/KB of code, gcc 12/ { on = 1; next }
          on { ends = /\*\//; gsub(/[|`]|\*\//, " ") }
          NF == 0 { on = 0 }
          on && NF > 2 && $NF ~ /^[0-9.]+$/ && $(NF - 1) ~ /^[0-9.]+$/ {
