@@ -1,4 +1,5 @@
-/* How much stack calls take: at most 24 KiB, and at most 8 KiB with the scratch that a dry run tells. Each call runs
+/* How much stack calls take: at most 24 KiB, and at most 8 KiB with the scratch that a dry run tells; of ATTN_SMALL,
+   gradients aside, 6 KiB, which what has no use for scratch keeps to as well, but for steps. Each call runs
    over a part of the stack that was painted; how deep it went is seen from what is painted no more. What becomes of
    frames without optimisation, under sanitizers and valgrind, and on other processors, is not known: there the calls
    run, and how deep they go is not looked at. STACK_REPORT=1 prints it, of every call. */
@@ -6,6 +7,7 @@
 #include "trial.h"
 
 enum { DEEP = 24 << 10, DEEP_WITH_SCRATCH = 8 << 10, PAINTED = 64 << 10, OURS = 768 }; /* frames of the test */
+enum { SMALL = 16 << 10, SMALL_WITH_SCRATCH = 6 << 10 };
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer) ||          \
@@ -62,6 +64,16 @@ typedef struct subject {
     attn_status (*call)(args *a, const attn_ctx *ctx);
 } subject;
 
+static attn_status call_op(args *a, const attn_ctx *ctx);
+
+static size_t most_stack(const subject *s, int scratch)
+{
+    int small = test_small && !strstr(s->name, "_backward");
+    if (small && (scratch || (!s->has_ctx && s->call != call_op)))
+        return SMALL_WITH_SCRATCH;
+    return scratch ? DEEP_WITH_SCRATCH : DEEP;
+}
+
 static int are_judged(void)
 {
     return FRAMES_ARE_KNOWN && test_optimised && test_real_is_wider();
@@ -77,7 +89,7 @@ static void measure_on(const subject *s, attn_dtype type, args *a, attn_isa isa)
     enum { SCRATCH = 1, TASKS = 2, INVARIANT = 4 };
     static const char *const forms[] = {"", ", scratch", ", tasks", ", tasks, scratch", ", few", ", few, scratch"};
     for (int form = 0; form < (s->has_ctx ? 6 : 1); form++) {
-        size_t most = form & SCRATCH ? DEEP_WITH_SCRATCH : DEEP, taken;
+        size_t most = most_stack(s, form & SCRATCH), taken;
         attn_ctx ctx = test_ctx(isa);
         attn_dry_run dry = {0};
         test_runner r = {0};
@@ -300,6 +312,44 @@ TEST(stack_steps)
         a.lse = test_random_tensor(sum, 2, 3, n[0], 1, tensors);
         a.other = test_tensor_like(a.out, tensors), a.other_lse = test_tensor_like(a.lse, tensors);
         measure(&merge_ctx, type, &a), measure(&rope, type, &a);
+        test_release();
+    }
+}
+
+/* The stack, 16 KiB of it, is all the memory that ATTN_SMALL needs where rows have up to 256 dims and are no doubles. */
+TEST(stack_alone)
+{
+    static const size_t dims[] = {1, 17, 64, 130, 256}, rows[] = {1, 3, 40};
+    if (CHECK(test_small <= 1) && !test_small)
+        return;
+    for (int number = 0; number < 60; number = next_case(number)) {
+        size_t D = dims[number % 5], Lq = rows[number / 5 % 3], Lk = number % 2 ? 300 : 31;
+        attn_dtype type = test_floats[number % 4 == 1 ? 0 : number % 4];
+        float slope[4] = {0.5f, 0.25f, 0.125f, 0.0625f};
+        args a = {0};
+        a.c.q = test_random_tensor(type, 2, 4, Lq, D, T_BLHD), a.c.out = test_tensor(type, 2, 4, Lq, D, T_BLHD);
+        a.c.k = test_random_tensor(type, 2, 2, Lk, D, T_BLHD), a.c.v = test_random_tensor(type, 2, 2, Lk, D, T_BLHD);
+        a.c.o.causal = ATTN_CAUSAL_LOWER_RIGHT;
+        a.c.o.alibi_slopes = number % 3 ? slope : NULL;
+        a.c.o.mask = test_random_tensor(ATTN_BOOL, 2, 1, Lq, Lk, T_BHLD);
+        a.c.o.weights = number % 4 ? a.c.o.weights : test_tensor(type, 2, 4, Lq, Lk, T_BHLD);
+        test_memory_state.fail_all = 1;
+        FOR_EACH_ISA (isa) {
+            attn_ctx ctx = test_ctx(isa);
+            size_t taken;
+            test_case("%s, %s, D %zu, %zu queries", attn_isa_string(isa), test_dtype_name(type), D, Lq);
+            CHECK_STATUS(call_sdpa(&a, &ctx), ATTN_OK);
+            if (!are_judged())
+                continue;
+            paint_stack();
+            call_sdpa(&a, &ctx);
+            taken = stack_taken();
+            test_case("%s, %s, D %zu, %zu queries: %zu bytes", attn_isa_string(isa), test_dtype_name(type), D, Lq, taken);
+            if (getenv("STACK_REPORT"))
+                printf("%6zu attn_sdpa alone, %s, %s, D %zu\n", taken, attn_isa_string(isa), test_dtype_name(type), D);
+            CHECK(taken <= SMALL + OURS);
+        }
+        test_memory_state.fail_all = 0;
         test_release();
     }
 }
