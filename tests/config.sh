@@ -287,6 +287,7 @@ embed_in_every_way() {
         check "$cc $optimize: own mathematics, no -lm" build $cc -std=c99 $optimize $warnings "$config/ownmath.c" \
             -o "$work/a.out" && check "$cc $optimize: own mathematics: answer" run "$work/a.out"
     done
+    with_less $cc
     threads $cc -std=c99 $plain $warnings
     for type in attn_opts attn_mha_weights attn_mha_grads; do
         refuses "$cc: a member of $type that is not counted" counted_$type uncounted $cc $type
@@ -308,6 +309,19 @@ embed_in_every_way() {
     program "$cc: linked with the shared library" $cc "$caller" "$work/libattn.so" -Wl,-rpath,"$work"
     check "$cc: loader" build $cc "$config/load.c" -o "$work/load" -ldl
     check "$cc: loads the shared library" run "$work/load" "$work/libattn.so"
+}
+
+# What programs leave out that have little memory: a program of it, with gradients and without, in C and in C++.
+with_less() {
+    cc=$1
+    for less in -DATTN_SMALL -DATTN_NO_F64 '-DATTN_SMALL -DATTN_NO_F64' '-DATTN_SMALL -DATTN_NO_F64 -DATTN_NO_SIMD'; do
+        program "$cc $less" $cc -std=c99 $plain $warnings $less "$implementation" "$caller"
+        program "$cc -O2 $less -DATTN_NO_TRAINING" $cc -std=c99 -O2 $warnings $less -DATTN_NO_TRAINING \
+            "$implementation" "$caller"
+        check "$cc -x c++ $less" compile $cc -x c++ -std=c++11 $plain $warnings $less -DATTN_NO_TRAINING \
+            -c "$implementation" -o "$work/less.o" &&
+            check "$cc -x c++ $less: without gradients" silent trained_names "$work/less.o"
+    done
 }
 
 # A type with a member more than ATTN__COUNT says.
