@@ -2424,7 +2424,7 @@ static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worke
     worker->blocks = (attn__block *)attn__put(&arena, blocks * sizeof none);
     for (i = 0; i < blocks; i++) {
         attn__block *block = base ? &worker->blocks[i] : &none;
-        block->rows = (attn__row *)attn__put(&arena, plan->column * sizeof(attn__row));
+        block->rows = (attn__row *)attn__put(&arena, attn__max(many, few) * sizeof(attn__row));
         if (call->has_options) {
             block->mask_cache =
                 (unsigned char *)attn__put(&arena, ATTN__LARGE && s->mask_tiles > 0 ? ATTN__MASK_CACHE : 0);
@@ -3877,9 +3877,11 @@ static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
 /* Written out, not by attn__set_element: it sets the factors and bounds of every row of a tile. */
 static void attn__set_real(const attn__plan *plan, void *reals, size_t i, attn__number x)
 {
+    double wide;
     float single;
     if (attn__is_f64(ATTN__TABLE(plan->call.kern))) {
-        ATTN__MEMCPY((double *)reals + i, &x, 8);
+        wide = (double)x;
+        ATTN__MEMCPY((double *)reals + i, &wide, 8);
     } else {
         single = (float)x;
         ATTN__MEMCPY((float *)reals + i, &single, 4);
@@ -6225,19 +6227,22 @@ typedef struct attn__given {
     const attn_tensor *dout, *lse;
 } attn__given;
 
-/* A call whose plan is large. It is planned on the stack and, if it is to run, once more in the memory that its arrays
-   get, from where it runs; so the plan does not take stack from what runs. Every plan is a struct of its own that
-   begins with an attn__plan. */
+typedef struct attn__ready { /* to run: */
+    attn__plan *plan;        /* or NULL; and */
+    void *own;               /* what is to be released in the end */
+} attn__ready;
+
+/* A call whose plan is large. It is planned in a frame that is gone when it runs and, if it is to run, once more in the
+   memory that its arrays get, from where it runs. Every plan is a struct of its own that begins with an attn__plan. */
 typedef struct attn__job {
-    size_t size;                                                              /* of the struct; */
+    size_t size;                                                                                  /* of the struct; */
+    attn_status (*ready)(attn__ready *to, const struct attn__job *job, const attn__given *given); /* has that frame; */
     void (*plan)(attn__plan *plan, attn__check *c, const attn__given *given); /* checks and resolves all arguments; */
     size_t (*carve)(attn__plan *plan, char *base); /* lays out the arrays, and returns their bytes, or SIZE_MAX, for */
     const char *overflows;                         /* which this argument is blamed; */
     void (*say)(attn__message *t, const attn__plan *plan); /* explains the plan; */
     void (*execute)(attn__plan *plan);
 } attn__job;
-
-#define ATTN__JOB_STACK 4096 /* bytes that are enough for every plan and its alignment */
 
 static void attn__mha_plan(attn__plan *plan, attn__check *c, const attn__given *given);
 static size_t attn__carve_mha(attn__plan *plan, char *base);
@@ -6251,13 +6256,13 @@ static size_t attn__projections_bytes(const attn__mha *mha);
 static void attn__mha_attend(attn__mha *mha);
 static void attn__project(const attn__mha *mha, const attn_tensor *to, const attn_tensor *from, const attn_mat *w,
                           const float *bias, const size_t *lens, int add);
-ATTN__NOINLINE attn_status attn__job_ready(attn__plan **ready, void **own, const attn__job *job,
-                                           const attn__given *given);
+static attn_status attn__plan_job(attn__ready *to, const attn__job *job, attn__plan *plan, const attn__given *given);
+ATTN__NOINLINE attn_status attn__mha_ready(attn__ready *to, const attn__job *job, const attn__given *given);
 
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                               const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
 {
-    static const attn__job attn__layer = {sizeof(attn__mha), attn__mha_plan, attn__carve_mha, "q",
+    static const attn__job attn__layer = {sizeof(attn__mha), attn__mha_ready, attn__mha_plan, attn__carve_mha, "q",
                                           attn__say_plan,    attn__mha_run};
     const attn__given given = {&out, &q, &k, &v, opts, ctx, weights, NULL, NULL, NULL};
     return attn__do_job(&attn__layer, &given);
@@ -6268,6 +6273,12 @@ ATTN__NOINLINE attn_tensor attn__packed(attn_dtype dtype, size_t B, size_t L, si
 {
     attn_tensor t = {NULL, dtype, B, H, L, D, (ptrdiff_t)(L * H * D), (ptrdiff_t)D, (ptrdiff_t)(H * D), 1};
     return t;
+}
+
+ATTN__NOINLINE attn_status attn__mha_ready(attn__ready *to, const attn__job *job, const attn__given *given)
+{
+    attn__mha here;
+    return attn__plan_job(to, job, &here.plan, given);
 }
 
 static void attn__mha_plan(attn__plan *plan, attn__check *c, const attn__given *given)
@@ -6547,34 +6558,29 @@ static void attn__project(const attn__mha *mha, const attn_tensor *to, const att
 /* Plans a job and runs it, unless there is a fault, or it is a dry run. */
 static attn_status attn__do_job(const attn__job *job, const attn__given *given)
 {
-    attn__plan *ready;
-    void *own;
-    attn_status status = attn__job_ready(&ready, &own, job, given);
-    if (ready)
-        job->execute(ready);
-    attn__release(own);
+    attn__ready to;
+    attn_status status = job->ready(&to, job, given);
+    if (to.plan)
+        job->execute(to.plan);
+    attn__release(to.own);
     return status;
 }
 
-/* Plans a job and, if it is to run, once more in memory of its own, which becomes *ready, else NULL: see attn__job.
-   What is to be released in the end becomes *own. */
-ATTN__NOINLINE attn_status attn__job_ready(attn__plan **ready, void **own, const attn__job *job,
-                                           const attn__given *given)
+/* Plans a job in *plan and, if it is to run, once more in memory of its own: see attn__job. */
+static attn_status attn__plan_job(attn__ready *to, const attn__job *job, attn__plan *plan, const attn__given *given)
 {
     const size_t self = attn__whole(job->size, ATTN__ALIGN);
     size_t bytes = 0;
-    char stack[ATTN__JOB_STACK];
-    attn__plan *plan = (attn__plan *)(void *)attn__align(stack);
     attn__message t;
     attn__check c;
     job->plan(plan, &c, given);
     if (attn__is_sound(&c) && plan->call.kern)
         bytes = job->carve(plan, NULL);
     attn__require(&c, bytes != SIZE_MAX, ATTN_ERR_OVERFLOW, job->overflows);
-    *ready = (attn__plan *)(void *)attn__borrow(&c, given->ctx, self + bytes, own);
-    if (*ready) {
-        job->plan(*ready, &c, given);
-        job->carve(*ready, (char *)*ready + self);
+    to->plan = (attn__plan *)(void *)attn__borrow(&c, given->ctx, self + bytes, &to->own);
+    if (to->plan) {
+        job->plan(to->plan, &c, given);
+        job->carve(to->plan, (char *)to->plan + self);
     } else if (attn__is_dry(&c) && attn__tell(&t, &c, ATTN__TABLE(plan->call.kern), self + bytes)) {
         if (ATTN__LARGE)
             job->say(&t, plan);
@@ -6602,7 +6608,7 @@ ATTN__NOINLINE attn_status attn__job_ready(attn__plan **ready, void **own, const
    Calls:
 
        attn_sdpa_backward
-         attn__job_ready                plans the call, finds its memory, and plans it once more there:
+         attn__plan_job                 plans the call, finds its memory, and plans it once more there:
            attn__backward_plan            checks and resolves the arguments
            attn__backward_schedule        cuts the work, measures scratch
          attn__backward_execute         runs one phase after another, each with all workers:
@@ -6691,8 +6697,6 @@ typedef struct attn__mha_backward {
     char *rows; /* over tensors that are done with: the gradient of a bias, then sums of heads, then copies of tokens */
 } attn__mha_backward;
 
-ATTN__COUNTED(attn__mha_backward, ATTN__JOB_STACK - ATTN__ALIGN); /* of the plans, the largest */
-
 static void attn__backward_execute(attn__backward *w);
 static void attn__backward_plan(attn__plan *plan, attn__check *check, const attn__given *given);
 static size_t attn__place_backward(attn__plan *plan, char *base);
@@ -6746,12 +6750,23 @@ static void attn__run_backward(attn__plan *plan)
     attn__backward_execute(&((attn__sdpa_backward *)plan)->way);
 }
 
+ATTN__NOINLINE attn_status attn__backward_ready(attn__ready *to, const attn__job *job, const attn__given *given)
+{
+    attn__sdpa_backward here;
+    return attn__plan_job(to, job, &here.plan, given);
+}
+
 ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
                                         attn_tensor v, attn_tensor out, attn_tensor lse, const attn_opts *opts,
                                         const attn_ctx *ctx)
 {
-    static const attn__job attn__back = {
-        sizeof(attn__sdpa_backward), attn__backward_plan, attn__place_backward, "q", attn__say_way, attn__run_backward};
+    static const attn__job attn__back = {sizeof(attn__sdpa_backward),
+                                         attn__backward_ready,
+                                         attn__backward_plan,
+                                         attn__place_backward,
+                                         "q",
+                                         attn__say_way,
+                                         attn__run_backward};
     const attn__given given = {&out, &q, &k, &v, opts, ctx, NULL, grads, &dout, &lse};
     return attn__do_job(&attn__back, &given);
 }
@@ -7832,13 +7847,19 @@ static void attn__say_mha_backward(attn__message *t, const attn__plan *plan)
     attn__say_backward(t, &w->heads);
 }
 
+ATTN__NOINLINE attn_status attn__mha_backward_ready(attn__ready *to, const attn__job *job, const attn__given *given)
+{
+    attn__mha_backward here;
+    return attn__plan_job(to, job, &here.mha.plan, given);
+}
+
 ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
                                        attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
                                        const attn_ctx *ctx)
 {
-    static const attn__job attn__layer_back = {sizeof(attn__mha_backward), attn__mha_backward_plan,
-                                               attn__carve_mha_backward,   "dout",
-                                               attn__say_mha_backward,     attn__mha_backward_run};
+    static const attn__job attn__layer_back = {
+        sizeof(attn__mha_backward), attn__mha_backward_ready, attn__mha_backward_plan, attn__carve_mha_backward, "dout",
+        attn__say_mha_backward,     attn__mha_backward_run};
     const attn__given given = {&dout, &q, &k, &v, opts, ctx, weights, grads, NULL, NULL};
     return attn__do_job(&attn__layer_back, &given);
 }
@@ -9054,7 +9075,7 @@ static const char *attn__dtype_string(attn_dtype dtype)
 ATTN__NOINLINE void attn__blame_view(attn__check *c, const attn__view *v, attn_status status, const attn__box *box,
                                      int wide, size_t d)
 {
-    const int role = attn__role_of(c, v), any = role & (ATTN__ANY_FLOAT | ATTN__STORED);
+    const int role = attn__role_of(c, v), any = ATTN__HAS_F64 && role & (ATTN__ANY_FLOAT | ATTN__STORED);
     static const char *const attn__middle[] = {" items, where ", " heads, where ", " positions, where ",
                                                " dims, where ",  " rows, where ",  " columns, where "};
     if (!attn__fault(c, status, (size_t)(v - c->view), v->is->name) || !ATTN__LARGE)
@@ -9825,7 +9846,7 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
    both.
    (TILE 64: 1; FEW 128: 0.95 to 1.05.) */
 #define ATTN__TILE_KEYS 128
-#define ATTN__FEW_KEYS (ATTN__LARGE ? 256 : ATTN__HAS_VECTORS ? 128 : 32)
+#define ATTN__FEW_KEYS (ATTN__LARGE ? 256 : ATTN__HAS_VECTORS ? 64 : 32)
 #define ATTN__HALF_TILE (ATTN__TILE_KEYS / 2) /* masks are made of blocks that mostly have as many keys, or more */
 
 /* Few rows add up the values of so many keys in one chain, and this to what they have. The chains begin at multiples of
@@ -10342,7 +10363,7 @@ ATTN_API int attn_isa_available(attn_isa isa)
 
 /* Bytes of scratch that every call, or worker, has on its stack: little enough for threads of small stacks. */
 #define ATTN__STACK (ATTN__LARGE ? 16384 : 8192)
-#define ATTN__PLAN_STACK (ATTN__LARGE ? 16896 : 11456)            /* and attention, whose other frames are small; */
+#define ATTN__PLAN_STACK (ATTN__LARGE ? 16896 : 12544)            /* and attention, whose other frames are small; */
 #define ATTN__LAST_STACK (ATTN__LARGE ? 33792 : ATTN__PLAN_STACK) /* this much where there is no malloc */
 
 /* The table of a planned call. Where there is but one, ATTN__TABLE is a constant that compilers see through, and what a
