@@ -768,7 +768,10 @@ TEST(fault_text)
     for (const struct said *said = texts; said < texts + COUNT(texts); said++) {
         attn_fault fault = {NULL, NULL, ""};
         const int narrow = (int)said->value;
+        const char *text = said->text;
         attn_status status;
+        if (test_wide != ATTN_F64 && strstr(text, "a type of float fits"))
+            text = "bool, where f32, f16 or bf16 fit";
         if (test_wide != ATTN_F64 && strstr(said->text, "f64 fits"))
             continue;
         said->right();
@@ -778,7 +781,7 @@ TEST(fault_text)
         status = said->call(&w.ctx);
         CHECK(status != ATTN_OK);
         if (!CHECK(strcmp(fault.argument, said->argument) == 0 &&
-                   (strcmp(fault.text, said->text) == 0 ||
+                   (strcmp(fault.text, text) == 0 ||
                     (test_small && strcmp(fault.text, attn_status_string(status)) == 0))))
             printf("    it says: %s: %s\n", fault.argument, fault.text);
         test_release();
