@@ -1096,6 +1096,19 @@ typedef struct attn__call { /* what was asked */
     int edits;                  /* attn__edit */
 } attn__call;
 
+/* The table of a planned call. Where there is but one it is a constant that compilers see through, and what a call has
+   says no more than that its instruction set is there. So what no kernel of attention needs is not linked. */
+#if ATTN__ONE_TABLE
+#define ATTN__MARK(kern) ((kern) ? (const attn__kernels *)&attn__no_source : NULL)
+#else
+#define ATTN__MARK(kern) (kern)
+#endif
+
+static const attn__kernels *attn__kern(const attn__call *call)
+{
+    return ATTN__ONE_TABLE ? &attn__kernels_scalar_f32 : call->kern;
+}
+
 /* Options that change scores one by one, after softcap. */
 enum attn__edit { ATTN__EDIT_BIAS = 1, ATTN__EDIT_ALIBI = 2, ATTN__EDIT_MOD = 4 };
 
@@ -1226,7 +1239,7 @@ static attn_status attn__plan_ready(attn__plan *plan, attn__check *check, size_t
         plan->frugal = 1;
         attn__plan_schedule(plan);
     }
-    if (ctx->dry_run && attn__tell(&t, check, ATTN__TABLE(plan->call.kern), bytes) && ATTN__LARGE)
+    if (ctx->dry_run && attn__tell(&t, check, attn__kern(&plan->call), bytes) && ATTN__LARGE)
         attn__say_plan(&t, plan);
     if (plan->runs && (ctx->scratch || plan->bytes > (ATTN__NO_MALLOC ? ATTN__LAST_STACK : ATTN__PLAN_STACK))) {
         /* a frugal plan that does not fit says what one with scratch takes */
@@ -1557,7 +1570,7 @@ static int attn__plan_schedule(attn__plan *plan)
 {
     attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
-    const attn__kernels *kern = ATTN__TABLE(call->kern);
+    const attn__kernels *kern = attn__kern(call);
     const attn_opts *opts = &call->opts;
     size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), rows = 0, most = 1, full, least;
     int empty = call->q.batch == 0 || call->q.heads == 0;
@@ -1638,7 +1651,7 @@ static int attn__plan_schedule(attn__plan *plan)
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
 {
     const attn__schedule *s = &plan->schedule;
-    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
+    const attn__kernels *kern = attn__kern(&plan->call);
     int readable = t == &plan->call.k ? attn__are_terms(kern, t->dtype, t->len_stride, t->dim_stride, t->len, t->dim)
                                       : attn__is_panel(kern, t->dtype);
     return readable && t->dim_stride == 1 &&
@@ -1654,8 +1667,9 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
 {
     attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
-    size_t most = attn__min(s->group_rows, ATTN__TABLE(call->kern)->tuned->few_most), longest = 0, b;
-    s->few_most = call->ctx.batch_invariant ? SIZE_MAX : ATTN__TABLE(call->kern)->tuned->few_most;
+    const attn__kernels *kern = attn__kern(call);
+    size_t most = attn__min(s->group_rows, kern->tuned->few_most), longest = 0, b;
+    s->few_most = call->ctx.batch_invariant ? SIZE_MAX : kern->tuned->few_most;
     s->many_room = rows > s->few_most ? s->most_rows : 0;
     s->takes_few = rows <= s->few_most || s->vary;
     s->few_room = attn__min(s->most_rows, call->ctx.batch_invariant ? s->group_rows : most);
@@ -1667,18 +1681,16 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     if (s->parallel_splits || s->item_groups != call->k.heads || s->groups == 0 || call->opts.blocks.heads > 1 ||
         plan->frugal)
         return;
-    s->side_heads = attn__min(ATTN__TABLE(call->kern)->cols / attn__max(most, 1), s->item_groups);
-    s->side_splits =
-        !s->vary && !attn__has_lists(&call->opts) && call->q.batch < width && width <= s->groups &&
-        s->item_groups <= ATTN__TABLE(call->kern)->cols /
-                              attn__max(attn__min(s->group_heads, ATTN__TABLE(call->kern)->tuned->few_most), 1);
+    s->side_heads = attn__min(kern->cols / attn__max(most, 1), s->item_groups);
+    s->side_splits = !s->vary && !attn__has_lists(&call->opts) && call->q.batch < width && width <= s->groups &&
+                     s->item_groups <= kern->cols / attn__max(attn__min(s->group_heads, kern->tuned->few_most), 1);
     if (s->side_splits)
         s->few_room = attn__max(s->few_room, s->side_heads * most);
     for (b = 0; s->side_splits && attn__is_aligned(call->opts.kv_lens, sizeof longest) && b < call->q.batch; b++)
         longest = attn__max(longest, attn__valid_keys(plan, b));
-    s->parallel_splits = s->side_splits && rows <= ATTN__TABLE(call->kern)->tuned->few_most &&
-                         s->side_heads == s->item_groups && !s->writes_matrices &&
-                         attn__count_splits(longest) >= width && !attn__fetches_few(plan, s->item_groups);
+    s->parallel_splits = s->side_splits && rows <= kern->tuned->few_most && s->side_heads == s->item_groups &&
+                         !s->writes_matrices && attn__count_splits(longest) >= width &&
+                         !attn__fetches_few(plan, s->item_groups);
     if (s->parallel_splits) {
         s->splits = attn__count_splits(longest);
         return;
@@ -1690,7 +1702,7 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
 
 static void attn__say_pairs(attn__message *t, const attn__call *call)
 {
-    attn__say(t, attn__why_no_pairs(ATTN__TABLE(call->kern), &call->ctx, call->q.dtype, call->k.dtype, call->v.dtype,
+    attn__say(t, attn__why_no_pairs(attn__kern(call), &call->ctx, call->q.dtype, call->k.dtype, call->v.dtype,
                                     call->opts.blocks.kv_len));
 }
 
@@ -1748,7 +1760,7 @@ static void attn__say_plan(attn__message *t, const attn__plan *plan)
 static void attn__say_rows(attn__message *text, const char *name, const attn__plan *plan, const attn_tensor *t,
                            int direct)
 {
-    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
+    const attn__kernels *kern = attn__kern(&plan->call);
     int few = plan->schedule.many_room == 0, readable = few ? attn__reads(kern, t->dtype) : t->dtype == kern->element;
     const char *why = NULL;
     if (!few && readable && t == &plan->call.v && !attn__is_panel(kern, t->dtype))
@@ -2037,14 +2049,13 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
             if (kept)
                 attn__find_kept(block->into, plan, first, split - all.from);
             if (!kept || !ends)
-                ATTN__TABLE(plan->call.kern)
-                    ->block.begin(block->into, plan->call.v.dim, block->at.count, block->tile.lanes);
+                attn__kern(&plan->call)->block.begin(block->into, plan->call.v.dim, block->at.count, block->tile.lanes);
         }
         if (!kept || !ends)
             attn__attend_split(blocks, count, split, keys);
         for (i = 0; i < count; i++) /* the result over one more split joins that over those before */
             if (blocks[i].into == &blocks[i].split)
-                ATTN__TABLE(plan->call.kern)
+                attn__kern(&plan->call)
                     ->block.merge(&blocks[i].tile, &blocks[i].state, &blocks[i].split, plan->call.v.dim,
                                   plan->call.softmax_scale);
     }
@@ -2065,7 +2076,7 @@ static void attn__attend_block(attn__block *block, size_t index)
     if (plan->schedule.writes_matrices && plan->schedule.skips)
         attn__keep_hidden(block, block->split_keys.from, end, attn__minus_infinity());
     block->into = &block->state;
-    ATTN__TABLE(plan->call.kern)->block.begin(block->into, plan->call.v.dim, block->at.count, block->tile.lanes);
+    attn__kern(&plan->call)->block.begin(block->into, plan->call.v.dim, block->at.count, block->tile.lanes);
     attn__reset_caches(block->shared, block->split_keys, block->least_key);
     for (k0 = attn__next_key(block, block->split_keys.from, end); k0 < end; k0 = attn__next_key(block, next, end)) {
         next = attn__min((attn__quotient(k0, tile) + 1) * tile, end);
@@ -2124,7 +2135,7 @@ static int attn__begin_block(attn__block *block, size_t index)
 {
     const attn__plan *plan = block->plan;
     const attn__schedule *schedule = &plan->schedule;
-    size_t lanes = ATTN__TABLE(plan->call.kern)->lanes, known = block->at.count, terms = attn__query_terms(plan);
+    size_t lanes = attn__kern(&plan->call)->lanes, known = block->at.count, terms = attn__query_terms(plan);
     attn__place *at = &block->at, last = *at;
     attn__layout queries;
     int same_item, same_rows;
@@ -2150,9 +2161,8 @@ static int attn__begin_block(attn__block *block, size_t index)
     if (attn__drops(&plan->call.opts))
         attn__set_drop_rows(block);
     if (attn__is_few(block) && queries.query > terms) /* whole vectors */
-        ATTN__MEMSET(block->queries, 0, at->count * queries.query * ATTN__TABLE(plan->call.kern)->size);
-    attn__gather_by(attn__is_few(block) ? ATTN__TABLE(plan->call.kern)->load_rows
-                                        : ATTN__TABLE(plan->call.kern)->load_panel,
+        ATTN__MEMSET(block->queries, 0, at->count * queries.query * attn__kern(&plan->call)->size);
+    attn__gather_by(attn__is_few(block) ? attn__kern(&plan->call)->load_rows : attn__kern(&plan->call)->load_panel,
                     terms, block, block->queries, queries, &plan->call.q, 0, plan->call.q.dim);
     return 1;
 }
@@ -2212,7 +2222,7 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
     at->kv_head = attn__quotient(at->head, plan->call.q.heads / plan->call.k.heads);
     at->heads = 1;
     if (ATTN__LARGE && s->side_heads > 1 &&
-        attn__has_few(plan, at->b, ATTN__TABLE(plan->call.kern)->tuned->few_most)) { /* invariant or not */
+        attn__has_few(plan, at->b, attn__kern(&plan->call)->tuned->few_most)) { /* invariant or not */
         at->heads = attn__min(s->side_heads, s->item_groups - at->kv_head);
         at->count = at->kv_head % s->side_heads == 0 && at->row == 0 ? at->heads * rows : 0;
         return;
@@ -2224,7 +2234,7 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
 static void attn__find_visible(attn__block *block)
 {
     const attn__plan *plan = block->plan;
-    size_t chain = attn__is_few(block) ? ATTN__FEW_CHAIN : ATTN__TABLE(plan->call.kern)->term, h, i;
+    size_t chain = attn__is_few(block) ? ATTN__FEW_CHAIN : attn__kern(&plan->call)->term, h, i;
     attn__range any = {SIZE_MAX, 0}, all = {0, SIZE_MAX};
     attn__row *row;
     attn__query_of(block, 0, &h, &i);
@@ -2256,7 +2266,7 @@ static void attn__finish_block(attn__block *block)
     const attn_opts *opts = &plan->call.opts;
     attn__state *state = &block->state;
     size_t row, Dv = plan->call.v.dim;
-    ATTN__TABLE(plan->call.kern)->block.finish(state, attn__row_real(block, ATTN__INVERSE, 0), block->tile.lanes);
+    attn__kern(&plan->call)->block.finish(state, attn__row_real(block, ATTN__INVERSE, 0), block->tile.lanes);
     for (row = 0; row < block->at.count; row++)
         if (opts->sinks || opts->lse.data || state->nan[row])
             attn__finish_row(block, row);
@@ -2309,20 +2319,20 @@ static void attn__measure_plan(attn__plan *plan)
 {
     const attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
+    const attn__kernels *kern = attn__kern(call);
     const size_t keys = attn__max(s->tile_keys, s->few_keys);
     attn__arena arena = {NULL, 0};
     attn__worker worker;
     size_t most;
-    plan->column = attn__whole(attn__max(s->many_room, s->few_room), ATTN__TABLE(call->kern)->lanes);
+    plan->column = attn__whole(attn__max(s->many_room, s->few_room), kern->lanes);
     plan->bytes = SIZE_MAX;
     if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
-                        2 * (3 * ATTN__UNIT_BLOCKS * plan->column + keys) * ATTN__TABLE(call->kern)->size))
+                        2 * (3 * ATTN__UNIT_BLOCKS * plan->column + keys) * kern->size))
         return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
-    plan->state_out = attn__max(s->many_room * attn__whole(call->v.dim, attn__max(ATTN__TABLE(call->kern)->rows,
-                                                                                  ATTN__TABLE(call->kern)->lanes)),
-                                s->few_room * attn__whole(call->v.dim, ATTN__TABLE(call->kern)->lanes)) *
-                      ATTN__TABLE(call->kern)->size;
-    plan->state_bytes = attn__whole(plan->state_out + 3 * plan->column * ATTN__TABLE(call->kern)->size, ATTN__ALIGN);
+    plan->state_out = attn__max(s->many_room * attn__whole(call->v.dim, attn__max(kern->rows, kern->lanes)),
+                                s->few_room * attn__whole(call->v.dim, kern->lanes)) *
+                      kern->size;
+    plan->state_bytes = attn__whole(plan->state_out + 3 * plan->column * kern->size, ATTN__ALIGN);
     plan->worker_bytes = attn__carve_worker(NULL, plan, &worker);
     arena.used = s->workers > 0 ? ATTN__ALIGN : 0; /* to align what the caller gives */
     attn__carve(&arena, s->workers, plan->worker_bytes);
@@ -2355,7 +2365,7 @@ static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__
     tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
     attn__set_real(plan, tile->zero, 0, 0.0);
     attn__set_real(plan, tile->minus_infinity, 0, attn__minus_infinity());
-    attn__set_real(plan, tile->lowest, 0, attn__lowest(ATTN__TABLE(plan->call.kern)->real));
+    attn__set_real(plan, tile->lowest, 0, attn__lowest(attn__kern(&plan->call)->real));
 }
 
 static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
@@ -2366,7 +2376,7 @@ static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
 /* The result over some keys, of as many rows as a block may have: out; max, sum and, with room to spare, nan. */
 static void attn__carve_state(attn__arena *arena, const attn__plan *plan, attn__state *state)
 {
-    const size_t reals = plan->column * ATTN__TABLE(plan->call.kern)->size;
+    const size_t reals = plan->column * attn__kern(&plan->call)->size;
     char *at = (char *)attn__put(arena, plan->state_bytes);
     state->out = at;
     state->max = at + plan->state_out;
@@ -2383,7 +2393,7 @@ static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worke
     const attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
     const attn_opts *o = &call->opts;
-    const attn__kernels *kern = ATTN__TABLE(call->kern);
+    const attn__kernels *kern = attn__kern(call);
     attn__shared *shared = &worker->shared;
     const size_t many = ATTN__MANY ? s->many_room : 0, few = s->few_room, size = kern->size, tile = s->tile_keys;
     const size_t keys = attn__max(many > 0 ? tile : 0, few > 0 ? s->few_keys : 0);
@@ -2515,7 +2525,7 @@ static void attn__process_tile(attn__block *block, size_t from, size_t to)
     }
     ATTN__ON_TILE();
     attn__score_tile(block, ATTN_STAGE_FINAL, keep);
-    nonfinite = ATTN__TABLE(call->kern)->block.softmax(&block->tile, block->into, call->softmax_scale);
+    nonfinite = attn__kern(call)->block.softmax(&block->tile, block->into, call->softmax_scale);
     attn__drop(block, block->tile.scores); /* after the sum: that, and so lse, is of all weights */
     attn__accumulate_values(block, nonfinite);
 }
@@ -2562,8 +2572,8 @@ static int attn__classify_rows(const attn__plan *plan, size_t b, size_t h, size_
     if (mask->dim_stride == 0)
         n = attn__min(n, 1);
     for (j = 0; j < n && found != (ATTN__SOME_VISIBLE | ATTN__SOME_HIDDEN); j += together)
-        found |= ATTN__TABLE(plan->call.kern)
-                     ->classify(at + (ptrdiff_t)j * mask->dim_stride, mask->len_stride, rows, together);
+        found |=
+            attn__kern(&plan->call)->classify(at + (ptrdiff_t)j * mask->dim_stride, mask->len_stride, rows, together);
     return found;
 }
 
@@ -2655,11 +2665,11 @@ ATTN__NOINLINE void attn__gather_mask(const attn__block *block, attn__tile *run)
             cs = 1;
         }
         if (ATTN__MANY)
-            ATTN__TABLE(block->plan->call.kern)
+            attn__kern(&block->plan->call)
                 ->load_bits(attn__real_at(block->plan, block->shared->mask, row), run->lanes, from, rs, cs, rows,
                             run->keys);
         else
-            ATTN__TABLE(block->plan->call.kern)
+            attn__kern(&block->plan->call)
                 ->load(attn__real_at(block->plan, block->shared->mask, row * run->layout.query), run->layout.query,
                        from, ATTN_BOOL, rs, cs, rows, run->keys);
     }
@@ -2671,7 +2681,7 @@ static void attn__set_bounds(const attn__block *block, attn__tile *run)
     attn__range seen;
     size_t row, k0 = run->first_key;
     ATTN__MEMSET(attn__row_real(block, ATTN__FIRST, 0), 0,
-                 2 * block->plan->column * ATTN__TABLE(block->plan->call.kern)->size);
+                 2 * block->plan->column * attn__kern(&block->plan->call)->size);
     for (row = 0; row < block->at.count; row++) {
         seen = attn__seen_keys(&block->rows[row], k0, run->keys);
         attn__set_real(block->plan, attn__row_real(block, ATTN__FIRST, row), 0, (attn__number)seen.from);
@@ -2705,7 +2715,7 @@ static void attn__copy_tile(const attn__block *block, char *copy)
 {
     const attn__tile *tile = &block->tile;
     if (copy)
-        ATTN__MEMCPY(copy, tile->scores, tile->keys * tile->lanes * ATTN__TABLE(block->plan->call.kern)->size);
+        ATTN__MEMCPY(copy, tile->scores, tile->keys * tile->lanes * attn__kern(&block->plan->call)->size);
 }
 
 /* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. `keep`
@@ -2713,7 +2723,7 @@ static void attn__copy_tile(const attn__block *block, char *copy)
 static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
+    const attn__kernels *kern = attn__kern(&plan->call);
     const attn_opts *opts = &plan->call.opts;
     attn__tile *tile = &block->tile;
     attn__rows k;
@@ -2759,7 +2769,7 @@ static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
 static void attn__score_run(attn__block *block, attn__tile *run, attn__number scale)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
+    const attn__kernels *kern = attn__kern(&plan->call);
     const attn_opts *opts = &plan->call.opts;
     run->bias = run->bias_rows = run->mask = run->bounds.first = run->bounds.end = NULL;
     if (opts->bias.data)
@@ -2790,7 +2800,7 @@ static int attn__keeps_weights(const attn__plan *plan)
 static int attn__bias_direct(const attn__call *call)
 {
     const attn_tensor *bias = &call->opts.bias;
-    return ATTN__LARGE && ATTN__TABLE(call->kern)->lanes > 1 && bias->dtype == ATTN__TABLE(call->kern)->real &&
+    return ATTN__LARGE && attn__kern(call)->lanes > 1 && bias->dtype == attn__kern(call)->real &&
            bias->dim_stride == 1 && call->edits == ATTN__EDIT_BIAS;
 }
 
@@ -2818,7 +2828,7 @@ static void attn__set_alibi(const attn__block *block, attn__tile *run)
     if (!(plan->call.edits & ATTN__EDIT_ALIBI))
         return;
     ATTN__MEMSET(attn__row_real(block, ATTN__POSITION, 0), 0,
-                 2 * plan->column * ATTN__TABLE(plan->call.kern)->size); /* both */
+                 2 * plan->column * attn__kern(&plan->call)->size); /* both */
     for (row = 0; row < block->at.count; row++) {
         attn__query_of(block, row, &h, &i);
         attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0,
@@ -2836,7 +2846,7 @@ ATTN__NOINLINE void attn__modify_scores(const attn__block *block, const attn__ti
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
     attn__layout layout = run->layout;
-    size_t row, h, i, j, size = ATTN__TABLE(plan->call.kern)->size, k0 = run->first_key;
+    size_t row, h, i, j, size = attn__kern(&plan->call)->size, k0 = run->first_key;
     attn__range seen;
     for (row = 0; row < block->at.count; row++) {
         char *scores = attn__real_at(plan, run->scores, row * layout.query), *copy = block->shared->row;
@@ -2870,7 +2880,7 @@ static int attn__clear_nonfinite(const attn__kernels *kern, void *x, size_t n, a
 static int attn__scale_tile(const attn__block *block, const float *scales, int clean)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
+    const attn__kernels *kern = attn__kern(&plan->call);
     const attn__shared *shared = block->shared;
     const attn__run *run;
     attn__tile head;
@@ -2924,7 +2934,7 @@ static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
 static int attn__multiply_values(const attn__block *block, int clean)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
+    const attn__kernels *kern = attn__kern(&plan->call);
     const attn__tile *tile = &block->tile;
     size_t Dv = plan->call.v.dim, terms = attn__terms(kern, tile->keys), k, end, i, first, next = block->span.to;
     attn__rows v;
@@ -2987,8 +2997,8 @@ ATTN__NOINLINE void attn__recompute_weights(attn__block *block, const attn__stat
     again.nan = nan;
     ATTN__MEMSET(sum, 0, sizeof sum);
     ATTN__MEMSET(nan, 0, sizeof nan);
-    ATTN__MEMCPY(max, state->max, tile->lanes * ATTN__TABLE(plan->call.kern)->size);
-    ATTN__TABLE(plan->call.kern)->block.softmax(tile, &again, plan->call.softmax_scale);
+    ATTN__MEMCPY(max, state->max, tile->lanes * attn__kern(&plan->call)->size);
+    attn__kern(&plan->call)->block.softmax(tile, &again, plan->call.softmax_scale);
     if (!hidden)
         attn__scale_rows(block, tile->scores, tile->layout, tile->keys);
     attn__drop(block, tile->scores);
@@ -3087,7 +3097,7 @@ static size_t attn__chain_keys(const attn__block *block, size_t k)
 static int attn__multiply_few(const attn__block *block, const attn_tensor *t, int clean)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
+    const attn__kernels *kern = attn__kern(&plan->call);
     const attn__tile *tile = &block->tile;
     const attn__state *state = block->into;
     int values = t == &plan->call.v, copies, found = 0;
@@ -3138,7 +3148,7 @@ static int attn__meets_nonfinite(const attn__block *block, const attn__operand *
     for (i = 0; i < n && zeros; i++) {
         const char *row = values->at ? values->at[i] : values->row + (ptrdiff_t)i * values->step;
         row += (ptrdiff_t)head * values->apart;
-        if (ATTN__TABLE(plan->call.kern)->nonfinite(row, 0, 1, values->dims))
+        if (attn__kern(&plan->call)->nonfinite(row, 0, 1, values->dims))
             return 1;
     }
     return 0;
@@ -3148,7 +3158,7 @@ static int attn__meets_nonfinite(const attn__block *block, const attn__operand *
 static void attn__copy_few(const attn__block *block, attn__operand *operand, size_t head, const attn_tensor *t)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
+    const attn__kernels *kern = attn__kern(&plan->call);
     int keys = t == &plan->call.k;
     size_t room = keys ? attn__terms(kern, t->dim) : t->dim, i, n;
     for (i = 0; i < operand->keys; i += n) {
@@ -3167,13 +3177,13 @@ static void attn__copy_few(const attn__block *block, attn__operand *operand, siz
 
 static size_t attn__query_room(const attn__plan *plan) /* of a query of few, in whole vectors */
 {
-    return attn__whole(attn__query_terms(plan), ATTN__TABLE(plan->call.kern)->lanes);
+    return attn__whole(attn__query_terms(plan), attn__kern(&plan->call)->lanes);
 }
 
 /* Must few rows copy rows of k or v? */
 static int attn__copies_few(const attn__plan *plan, const attn_tensor *t)
 {
-    return t->dim_stride != 1 || !attn__reads(ATTN__TABLE(plan->call.kern), t->dtype);
+    return t->dim_stride != 1 || !attn__reads(attn__kern(&plan->call), t->dtype);
 }
 
 static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few rows: in whole vectors */
@@ -3276,7 +3286,7 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
     for (row = 0; attn__keeps_weights(plan) && row < block->at.count; row++) {
         attn__range own = attn__seen_keys(&rows[row], seen.from, seen.to - seen.from);
         attn__query_of(block, row, &h, &i);
-        ATTN__TABLE(plan->call.kern)
+        attn__kern(&plan->call)
             ->block.weights(&block->tile, attn__tensor_at(&opts->weights, block->at.b, h, i, seen.from),
                             seen.to - seen.from, own.from, own.to, attn__real_at(plan, block->state.max, row),
                             attn__row_real(block, ATTN__INVERSE, row), plan->call.softmax_scale);
@@ -3287,8 +3297,7 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
 
 static void attn__scale_rows(const attn__block *block, void *x, attn__layout layout, size_t n) /* by 1 / sum */
 {
-    ATTN__TABLE(block->plan->call.kern)
-        ->block.scale(x, layout, n, block->at.count, attn__row_real(block, ATTN__INVERSE, 0));
+    attn__kern(&block->plan->call)->block.scale(x, layout, n, block->at.count, attn__row_real(block, ATTN__INVERSE, 0));
 }
 
 /* Weights that cannot hold scores, or with dropout, tile by tile: scores are computed once more, now that max and sum
@@ -3638,7 +3647,7 @@ static attn__range attn__listed_range(const attn__block *block, size_t from, siz
 /* Where row j of a copy of k or v begins, which is rows of terms of k, a panel of terms of v. */
 static char *attn__copied_row(const attn__block *block, const char *copy, const attn_tensor *t, size_t j)
 {
-    const attn__kernels *kern = ATTN__TABLE(block->plan->call.kern);
+    const attn__kernels *kern = attn__kern(&block->plan->call);
     if (t == &block->plan->call.k)
         return attn__real_at(block->plan, copy, j * attn__terms(kern, t->dim));
     return attn__real_at(block->plan, copy, j / kern->term * t->dim) + j % kern->term * attn__size(kern->element);
@@ -3649,7 +3658,7 @@ static char *attn__copied_row(const attn__block *block, const char *copy, const 
 static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t)
 {
     const attn__shared *shared = block->shared;
-    const attn__kernels *kern = ATTN__TABLE(block->plan->call.kern);
+    const attn__kernels *kern = attn__kern(&block->plan->call);
     const attn__run *run;
     size_t keys = block->plan->schedule.tile_keys, begin = block->span.from - block->span.from % keys, ld = t->dim;
     attn__load_kernel *load = kern->load_panel;
@@ -3690,7 +3699,7 @@ ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, 
 static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, int copy)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = ATTN__TABLE(plan->call.kern);
+    const attn__kernels *kern = attn__kern(&plan->call);
     const attn__shared *shared = block->shared;
     const int keys = t == &plan->call.k;
     attn__tile_cache *cache = keys ? &block->shared->k : &block->shared->v;
@@ -3780,7 +3789,7 @@ static void attn__plan_keys(attn__plan *plan, int every)
 {
     attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
-    const attn__kernels *kern = ATTN__TABLE(call->kern);
+    const attn__kernels *kern = attn__kern(call);
     const attn_opts *opts = &call->opts;
     int lists = attn__has_lists(opts);
     s->skips = lists && !every;
@@ -3871,7 +3880,7 @@ static int attn__sees_missing(const attn__plan *plan)
 
 static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
 {
-    return (char *)(uintptr_t)reals + i * ATTN__TABLE(plan->call.kern)->size;
+    return (char *)(uintptr_t)reals + i * attn__kern(&plan->call)->size;
 }
 
 /* Written out, not by attn__set_element: it sets the factors and bounds of every row of a tile. */
@@ -3879,7 +3888,7 @@ static void attn__set_real(const attn__plan *plan, void *reals, size_t i, attn__
 {
     double wide;
     float single;
-    if (attn__is_f64(ATTN__TABLE(plan->call.kern))) {
+    if (attn__is_f64(attn__kern(&plan->call))) {
         wide = (double)x;
         ATTN__MEMCPY((double *)reals + i, &wide, 8);
     } else {
@@ -3890,12 +3899,12 @@ static void attn__set_real(const attn__plan *plan, void *reals, size_t i, attn__
 
 static attn__number attn__to_real(const attn__plan *plan, attn__number x) /* rounded to the compute type */
 {
-    return attn__is_f64(ATTN__TABLE(plan->call.kern)) ? x : (attn__number)(float)x;
+    return attn__is_f64(attn__kern(&plan->call)) ? x : (attn__number)(float)x;
 }
 
 static attn__number attn__get_real(const attn__plan *plan, const void *reals, size_t i)
 {
-    return attn__get_element(attn__real_at(plan, reals, i), ATTN__TABLE(plan->call.kern)->real);
+    return attn__get_element(attn__real_at(plan, reals, i), attn__kern(&plan->call)->real);
 }
 
 static char *attn__row_real(const attn__block *block, enum attn__row_reals which, size_t row)
@@ -3905,7 +3914,7 @@ static char *attn__row_real(const attn__block *block, enum attn__row_reals which
 
 static size_t attn__query_terms(const attn__plan *plan) /* of its product with a key */
 {
-    return attn__terms(ATTN__TABLE(plan->call.kern), plan->call.q.dim);
+    return attn__terms(attn__kern(&plan->call), plan->call.q.dim);
 }
 
 /* The layout of numbers of a block, `elements` for each row (counted in whole vectors where they are to lie on lanes),
@@ -3953,7 +3962,7 @@ static void attn__gather_by(attn__load_kernel *load, size_t words, const attn__b
     size_t row, rows, ld = attn__max(layout.query, layout.element);
     attn_mat m;
     if (layout.query == 1 && block->at.count < block->tile.lanes)
-        ATTN__MEMSET(x, 0, words * block->tile.lanes * ATTN__TABLE(block->plan->call.kern)->size);
+        ATTN__MEMSET(x, 0, words * block->tile.lanes * attn__kern(&block->plan->call)->size);
     for (row = 0; row < block->at.count; row += rows) {
         rows = attn__view_rows(&m, block, layout, t, row, first, n);
         load(attn__real_at(block->plan, x, row * layout.query), ld, m.data, m.dtype, m.row_stride, m.col_stride, m.rows,
@@ -3964,7 +3973,7 @@ static void attn__gather_by(attn__load_kernel *load, size_t words, const attn__b
 static void attn__gather(const attn__block *block, void *x, attn__layout layout, const attn_tensor *t, size_t first,
                          size_t n)
 {
-    attn__gather_by(ATTN__TABLE(block->plan->call.kern)->load, n, block, x, layout, t, first, n);
+    attn__gather_by(attn__kern(&block->plan->call)->load, n, block, x, layout, t, first, n);
 }
 
 /* The block's rows of t, elements first .. first + n - 1, = alpha x. */
@@ -3975,7 +3984,7 @@ static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t
     attn_mat m;
     for (row = 0; row < block->at.count && n > 0; row += rows) {
         rows = attn__view_rows(&m, block, layout, t, row, first, n);
-        ATTN__TABLE(block->plan->call.kern)
+        attn__kern(&block->plan->call)
             ->store(m.data, m.dtype, m.row_stride, m.col_stride, attn__real_at(block->plan, x, row * layout.query), ld,
                     m.rows, m.cols, alpha);
     }
@@ -4025,9 +4034,9 @@ static void attn__drop(const attn__block *block, void *x)
     if (!attn__drops(&call->opts))
         return;
     for (n = 0, run = block->tile; attn__next_run(block, &run, &i); n += run.keys)
-        ATTN__TABLE(call->kern)
-            ->block.drop(&run, attn__real_at(block->plan, x, n * run.layout.element), block->drop_rows,
-                         threshold < 4294967295.0 ? (uint32_t)threshold : 0xffffffffu, (attn__number)(1 / (1 - p)));
+        attn__kern(call)->block.drop(&run, attn__real_at(block->plan, x, n * run.layout.element), block->drop_rows,
+                                     threshold < 4294967295.0 ? (uint32_t)threshold : 0xffffffffu,
+                                     (attn__number)(1 / (1 - p)));
 }
 
 /* ==== merge ========================================================================================================
@@ -6431,7 +6440,7 @@ static size_t attn__carve_rest(attn__mha *mha, attn__arena *arena, size_t bytes)
 /* Scratch that a product has use for, of so many rows and b; with less it only takes longer. */
 static size_t attn__product_bytes(const attn__plan *plan, size_t rows, const attn_mat *b)
 {
-    attn_dtype real = ATTN__TABLE(plan->call.kern)->real;
+    attn_dtype real = attn__kern(&plan->call)->real;
     attn_mat a = attn_mat_of(NULL, real, rows, b->rows), out = attn_mat_of(NULL, real, rows, b->cols);
     attn__gemm g;
     size_t bytes = 0;
@@ -6459,7 +6468,7 @@ static size_t attn__projections_bytes(const attn__mha *mha)
             continue;
         tokens = p->d.heads->batch * p->d.heads->len; /* 0 if absent */
         wt = attn_mat_t(*p->w);
-        heads = attn_mat_of(NULL, ATTN__TABLE(plan->call.kern)->real, tokens, p->d.heads->heads * p->d.heads->dim);
+        heads = attn_mat_of(NULL, attn__kern(&plan->call)->real, tokens, p->d.heads->heads * p->d.heads->dim);
         bytes = attn__max(bytes, attn__product_bytes(plan, tokens, &wt));
         bytes = attn__max(bytes, attn__product_bytes(plan, p->x->dim, &heads));
     }
@@ -6581,7 +6590,7 @@ static attn_status attn__plan_job(attn__ready *to, const attn__job *job, attn__p
     if (to->plan) {
         job->plan(to->plan, &c, given);
         job->carve(to->plan, (char *)to->plan + self);
-    } else if (attn__is_dry(&c) && attn__tell(&t, &c, ATTN__TABLE(plan->call.kern), self + bytes)) {
+    } else if (attn__is_dry(&c) && attn__tell(&t, &c, attn__kern(&plan->call), self + bytes)) {
         if (ATTN__LARGE)
             job->say(&t, plan);
     }
@@ -6871,7 +6880,7 @@ static int attn__backward_schedule(attn__backward *w)
 {
     attn__schedule *s = &w->plan->schedule;
     const attn__call *call = &w->plan->call;
-    const attn__kernels *kern = ATTN__TABLE(call->kern);
+    const attn__kernels *kern = attn__kern(call);
     const attn_grads *g = &w->grads;
     size_t B = attn__items(w->plan), Hkv = call->k.heads;
     size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX);
@@ -6967,7 +6976,7 @@ static void attn__backward_execute(attn__backward *w)
     int wanted = 0; /* anything that is summed tile by tile */
     attn__sum *sum;
     attn__carve_sums(w, w->plan->scratch);
-    for (n = 0; n < ATTN__TABLE(w->plan->call.kern)->cols; n++)
+    for (n = 0; n < attn__kern(&w->plan->call)->cols; n++)
         attn__set_real(w->plan, w->ones, n, 1.0);
     for (sum = w->sums; sum < w->sums + ATTN__SUMS; sum++) {
         sum->cleared = sum->out || !w->grads.accumulate ? attn__count_heads(&sum->at) : 0;
@@ -7012,14 +7021,14 @@ static int attn__carve_sums(attn__backward *w, char *base)
     const attn__call *call = &w->plan->call;
     const attn_grads *g = &w->grads;
     const attn_mat *m = &g->by_distance;
-    attn_dtype real = ATTN__TABLE(call->kern)->real;
+    attn_dtype real = attn__kern(call)->real;
     size_t B = call->q.batch, H = call->q.heads, Lq = call->q.len, Lk = call->k.len;
     attn__sum *sums = w->sums;
     int dbias = !attn__tensor_absent(&g->bias);
     attn__arena arena = {base, 0};
     attn__carve(&arena, w->workers, w->worker_bytes);
     w->cells = (size_t *)attn__carve(&arena, w->rows, sizeof *w->cells);
-    w->ones = (char *)attn__carve(&arena, ATTN__TABLE(call->kern)->cols, ATTN__TABLE(call->kern)->size);
+    w->ones = (char *)attn__carve(&arena, attn__kern(call)->cols, attn__kern(call)->size);
     attn__place_sum(&sums[ATTN__DQ], &arena, real, &g->q);
     attn__place_sum(&sums[ATTN__DK], &arena, real, &g->k);
     attn__place_sum(&sums[ATTN__DV], &arena, real, &g->v);
@@ -7066,7 +7075,7 @@ static void attn__phase_worker(attn__share *share)
     size_t index;
     worker.backward = w;
     worker.call = &w->plan->call;
-    worker.kern = ATTN__TABLE(w->plan->call.kern);
+    worker.kern = attn__kern(&w->plan->call);
     attn__carve_backward(&arena, w, &worker);
     attn__begin_tiles(&worker.block, w->plan, &worker.shared);
     worker.k_nonfinite = worker.q_nonfinite = worker.dout_nonfinite = 0;
@@ -7081,7 +7090,7 @@ static void attn__carve_backward(attn__arena *arena, const attn__backward *w, at
     const attn__schedule *s = &w->plan->schedule;
     const attn__call *call = &w->plan->call;
     const attn_opts *o = &call->opts;
-    const attn__kernels *kern = ATTN__TABLE(call->kern);
+    const attn__kernels *kern = attn__kern(call);
     attn__block *block = &worker->block;
     attn__shared *shared = &worker->shared;
     size_t column = w->block_rows * kern->size, D = call->q.dim, Dv = call->v.dim;
@@ -7208,11 +7217,10 @@ static void attn__sum_place(attn__backward_worker *worker, size_t index)
     size_t head = place % bias->heads, item = place / bias->heads, i = row * room, j = tile * w->chunk_keys, b, h;
     const attn_mat to = attn__bias_place(w, item, head, i, attn__min(room, call->q.len - i), j,
                                          attn__min(w->chunk_keys, call->k.len - j));
-    int starts = w->grads.accumulate && to.dtype == ATTN__TABLE(call->kern)->real; /* from what is there */
-    ATTN__MEMSET(worker->kept, 0, to.rows * room * ATTN__TABLE(call->kern)->size);
+    int starts = w->grads.accumulate && to.dtype == attn__kern(call)->real; /* from what is there */
+    ATTN__MEMSET(worker->kept, 0, to.rows * room * attn__kern(call)->size);
     if (starts)
-        ATTN__TABLE(call->kern)
-            ->load(worker->kept, room, to.data, to.dtype, to.row_stride, to.col_stride, to.rows, to.cols);
+        attn__kern(call)->load(worker->kept, room, to.data, to.dtype, to.row_stride, to.col_stride, to.rows, to.cols);
     for (b = item; b < (bias->batch == 1 ? attn__summed_items(w) : item + 1); b++)
         for (h = head; h < (bias->heads == 1 ? call->q.heads : head + 1); h++) {
             size_t block = h % w->group * w->head_blocks + row;
@@ -7364,9 +7372,8 @@ static void attn__meet_chunk(attn__backward_worker *worker)
     if (!worker->loaded) {
         attn__fetch_rows(worker, &worker->shared.k, &call->k);
         attn__fetch_rows(worker, &worker->shared.v, &call->v);
-        worker->k_nonfinite = ATTN__TABLE(call->kern)
-                                  ->nonfinite(worker->shared.k.rows, (ptrdiff_t)call->k.dim,
-                                              worker->keys.to - worker->keys.from, call->k.dim);
+        worker->k_nonfinite = attn__kern(call)->nonfinite(worker->shared.k.rows, (ptrdiff_t)call->k.dim,
+                                                          worker->keys.to - worker->keys.from, call->k.dim);
         attn__move_sums(worker, worker->dk, &w->sums[ATTN__DK].at, 0);
         attn__move_sums(worker, worker->dv, &w->sums[ATTN__DV].at, 0);
         worker->loaded = 1;
@@ -7421,15 +7428,13 @@ static void attn__tile_gradients(attn__backward_worker *worker)
         attn__find_hidden(block, worker->shared.hidden);
     attn__tile_rows(block, &v, &call->v, 1);
     if (call->v.dim > 0)
-        ATTN__TABLE(call->kern)
-            ->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, call->v.dim, 0, NULL,
-                   NULL);
+        attn__kern(call)->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, call->v.dim,
+                               0, NULL, NULL);
     else /* there is no data */
-        ATTN__MEMSET(worker->dscores, 0, tile->keys * tile->lanes * ATTN__TABLE(call->kern)->size);
+        ATTN__MEMSET(worker->dscores, 0, tile->keys * tile->lanes * attn__kern(call)->size);
     attn__drop(block, worker->dscores);
-    ATTN__TABLE(call->kern)
-        ->block.backward(tile, worker->dscores, worker->lse, worker->delta, call->softmax_scale,
-                         worker->backward->modified ? 1 : (attn__number)call->opts.scale);
+    attn__kern(call)->block.backward(tile, worker->dscores, worker->lse, worker->delta, call->softmax_scale,
+                                     worker->backward->modified ? 1 : (attn__number)call->opts.scale);
     attn__drop(block, tile->scores);
     if (call->opts.score_mod)
         attn__modify_gradients(worker);
@@ -7589,7 +7594,7 @@ static void attn__add_queries(attn__backward_worker *worker)
    not meet the weight 0 of a hidden key; returns if there are such. */
 static int attn__pack_rows(const attn__block *block, char *panels, const attn_tensor *t)
 {
-    const attn__kernels *kern = ATTN__TABLE(block->plan->call.kern);
+    const attn__kernels *kern = attn__kern(&block->plan->call);
     size_t n = block->at.count * attn__whole(t->dim, kern->lanes), h, i;
     attn_mat rows;
     attn__query_of(block, 0, &h, &i);
@@ -7730,7 +7735,7 @@ static void attn__move_sums(const attn__backward_worker *worker, char *tiles, co
 static void attn__bias_backward(const attn__mha_backward *w, const attn__projection *p)
 {
     attn_tensor dy = attn__join_heads(p->d.x ? p->d.heads : p->x);
-    attn_mat sums = attn_mat_of(w->rows, ATTN__TABLE(w->mha.plan.call.kern)->real, 1, dy.dim), ones, rows;
+    attn_mat sums = attn_mat_of(w->rows, attn__kern(&w->mha.plan.call)->real, 1, dy.dim), ones, rows;
     size_t b, c;
     if (!p->d.b || dy.dim == 0)
         return;
@@ -7804,7 +7809,7 @@ static int attn__is_zero_row(const attn_mat *m, size_t row) /* of reals, of eith
    they lie. */
 static void attn__weights_backward(const attn__mha_backward *w, const attn__projection *p)
 {
-    const attn__kernels *kern = ATTN__TABLE(w->mha.plan.call.kern);
+    const attn__kernels *kern = attn__kern(&w->mha.plan.call);
     const attn_tensor rows = attn__join_heads(p->d.heads), all = attn__join_items(*p->x);
     const attn_mat from = attn_mat_of(rows.data, rows.dtype, rows.batch * rows.len, rows.dim);
     size_t L = rows.len, E = p->x->dim, bytes = from.cols * kern->size, count = 0, t, tokens;
@@ -7935,9 +7940,9 @@ static size_t attn__carve_mha_backward(attn__plan *plan, char *base)
     attn__carve_tensor(&arena, &heads->dout);
     w->rows = base; /* as long as these five at least, of which q, k or v has room for sums of heads */
     for (p = w->mha.p; p < w->mha.p + 4; p++) {
-        attn_tensor tokens = attn__packed(ATTN__TABLE(call->kern)->real, call->q.batch, p->x->len, 1, p->x->dim);
+        attn_tensor tokens = attn__packed(attn__kern(call)->real, call->q.batch, p->x->len, 1, p->x->dim);
         attn__arena rows = {NULL, 0};
-        attn__carve(&rows, p->w->cols, ATTN__TABLE(call->kern)->size);
+        attn__carve(&rows, p->w->cols, attn__kern(call)->size);
         if (!attn__mat_absent(p->d.w))
             attn__carve_tensor(&rows, &tokens);
         arena.used = attn__max(arena.used, rows.used);
@@ -10365,16 +10370,6 @@ ATTN_API int attn_isa_available(attn_isa isa)
 #define ATTN__STACK (ATTN__LARGE ? 16384 : 8192)
 #define ATTN__PLAN_STACK (ATTN__LARGE ? 16896 : 12544)            /* and attention, whose other frames are small; */
 #define ATTN__LAST_STACK (ATTN__LARGE ? 33792 : ATTN__PLAN_STACK) /* this much where there is no malloc */
-
-/* The table of a planned call. Where there is but one, ATTN__TABLE is a constant that compilers see through, and what a
-   call has says no more than that its instruction set is there. So what no kernel of attention needs is not linked. */
-#if ATTN__ONE_TABLE
-#define ATTN__MARK(kern) ((kern) ? (const attn__kernels *)&attn__no_source : NULL)
-#define ATTN__TABLE(kern) ((void)(kern), &attn__kernels_scalar_f32)
-#else
-#define ATTN__MARK(kern) (kern)
-#define ATTN__TABLE(kern) (kern)
-#endif
 
 static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype real)
 {
