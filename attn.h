@@ -3369,7 +3369,7 @@ static void attn__begin_item(attn__place *at, const attn__plan *plan, size_t b)
 
 /* Which keys query i of batch item b may see, mask, lists and scores aside: the one place that turns causal, window and
    lengths into keys. */
-static void attn__ask(attn__row *row, const attn__plan *plan, size_t b, size_t i)
+ATTN__NOINLINE void attn__ask(attn__row *row, const attn__plan *plan, size_t b, size_t i)
 {
     const attn_opts *opts = &plan->call.opts;
     ptrdiff_t queries = (ptrdiff_t)attn__valid_queries(plan, b), keys = (ptrdiff_t)attn__valid_keys(plan, b);
@@ -4001,7 +4001,7 @@ static int attn__drops(const attn_opts *opts)
     return opts->dropout.p > 0;
 }
 
-static uint64_t attn__mix(uint64_t x, uint64_t y) /* one step of splitmix64 */
+ATTN__NOINLINE uint64_t attn__mix(uint64_t x, uint64_t y) /* one step of splitmix64 */
 {
     x += y + 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
