@@ -973,34 +973,35 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    the promise.
 
    Which kernel: as many rows as one item, or text, has by itself decide, and the length of a sum, never the call:
-   attn__has_few (attention), attn__are_few (products). With ctx.batch_invariant all rows are few, but for sums over
-   tokens or heads, whose length is the call's (attn__mean_weights, attn__weights_backward, attn__bias_backward and the
-   batch in attn__input_backward). Types and the length of listed blocks decide about pairs (attn__ctx_products),
-   options that change scores about where the scale is applied (attn__choose_scale). Products of many rows: a sum is two
-   chains, of terms of even number and of the others (microkernel); parts of a sum have an even number of terms
-   (attn__gemm_blocks) and keep both chains. So blocks and panels do not matter. Products of few rows: a lane is
-   a chain, then a tree adds the lanes (dot_terms, add_lanes); parts keep the lanes. Softmax and values of many rows:
-   one chain for each tile, where tiles begin at multiples of tile_keys (attn__attend_split); over the first keys of a
-   sequence short ones (attn__chain_end: softmax_lanes, attn__multiply_values). Of few rows: chains of ATTN__FEW_CHAIN
-   keys, by their numbers (attn__chain_keys, weigh), and weights are summed in the lane of their key's number
-   (softmax_row). First keys: what a block sees begins with a whole chain, or term (attn__find_visible); which of its
-   keys others see does not matter, as a hidden one has the weight 0. Its value may be NaN: then it is left out, and
-   added for those that see it (attn__add_nonfinite), with the same weights, computed once more
-   (attn__recompute_weights). Splits of keys follow from the item's own length, and from whether it has few rows; they
-   are merged from left to right (attn__splits, attn__attend_blocks). An exponential is the same wherever it stands:
-   rests of rows go through whole vectors too (softmax_exp, weights). Gradients: a product over a tile is finished
-   before it is added; dq takes tiles, dk and dv query heads and blocks in ascending order, so a cell waits for those
-   above and to the left of it (attn__take_cell); a bias that heads or items share is summed by place, heads within
-   items (attn__sum_place). Gradients of attention never take dot. What is summed row by row and then over heads or
-   items is so in double (attn__add_up, attn__sum_sink). Dropout: what happens to a weight follows from seed, item,
-   head, query and key (attn__set_drop_rows, drop). Workers: each unit of work owns what it writes, so it does not
-   matter who takes it (attn__take). Compilers: passes without intrinsics are compiled as written
-   (ATTN__TARGET_AS_WRITTEN); where -ffast-math would reorder, ATTN__PIN, ATTN__OPAQUE, attn__divide, attn__subtract.
-   With intrinsics a compiler may fuse MUL and ADD: one binary does so alike in every lane and call, so bits may differ
-   between builds, not between calls. Layout: rows that cannot be read where they lie are copied, element by element,
-   and take the same kernels (load). Numbers: ATTN__TILE_KEYS, FEW_KEYS, FEW_CHAIN, FIRST_KEYS, FIRST_CHAIN, SPLITS,
-   SPLIT_KEYS, GEMM_SHORT, GEMM_FEW_SHORT, ROW_BUFFER (of a softmax), SOFTMAX_SCALE_LEAST, attn__tuned (its two few_..)
-   and ATTN__PAIRS_BEST change bits. Names without attn__ are kernels, at the end of the file. */
+   attn__has_few (attention), attn__are_few (products). With ctx.batch_invariant, and in a build with ATTN_SMALL, all
+   rows are few, but for sums over tokens or heads, whose length is the call's (attn__mean_weights,
+   attn__weights_backward, attn__bias_backward and the batch in attn__input_backward). Types and the length of listed
+   blocks decide about pairs (attn__ctx_products), options that change scores about where the scale is applied
+   (attn__choose_scale). Products of many rows: a sum is two chains, of terms of even number and of the others
+   (microkernel); parts of a sum have an even number of terms (attn__gemm_blocks) and keep both chains. So blocks and
+   panels do not matter. Products of few rows: a lane is a chain, then a tree adds the lanes (dot_terms, add_lanes);
+   parts keep the lanes. Softmax and values of many rows: one chain for each tile, where tiles begin at multiples of
+   tile_keys (attn__attend_split); over the first keys of a sequence short ones (attn__chain_end: softmax_lanes,
+   attn__multiply_values). Of few rows: chains of ATTN__FEW_CHAIN keys, by their numbers (attn__chain_keys, weigh), and
+   weights are summed in the lane of their key's number (softmax_row). First keys: what a block sees begins with a whole
+   chain, or term (attn__find_visible); which of its keys others see does not matter, as a hidden one has the weight 0.
+   Its value may be NaN: then it is left out, and added for those that see it (attn__add_nonfinite), with the same
+   weights, computed once more (attn__recompute_weights). Splits of keys follow from the item's own length, and from
+   whether it has few rows; they are merged from left to right (attn__splits, attn__attend_blocks); ATTN_SMALL has none
+   (attn__attend_block). An exponential is the same wherever it stands: rests of rows go through whole vectors too
+   (softmax_exp, weights). Gradients: a product over a tile is finished before it is added; dq takes tiles, dk and dv
+   query heads and blocks in ascending order, so a cell waits for those above and to the left of it (attn__take_cell); a
+   bias that heads or items share is summed by place, heads within items (attn__sum_place). Gradients of attention never
+   take dot. What is summed row by row and then over heads or items is so in double (attn__add_up, attn__sum_sink).
+   Dropout: what happens to a weight follows from seed, item, head, query and key (attn__set_drop_rows, drop). Workers:
+   each unit of work owns what it writes, so it does not matter who takes it (attn__take). Compilers: passes without
+   intrinsics are compiled as written (ATTN__TARGET_AS_WRITTEN); where -ffast-math would reorder, ATTN__PIN,
+   ATTN__OPAQUE, attn__divide, attn__subtract. With intrinsics a compiler may fuse MUL and ADD: one binary does so alike
+   in every lane and call, so bits may differ between builds, not between calls. Layout: rows that cannot be read where
+   they lie are copied, element by element, and take the same kernels (load). Numbers: ATTN__TILE_KEYS, FEW_KEYS,
+   FEW_CHAIN, FIRST_KEYS, FIRST_CHAIN, SPLITS, SPLIT_KEYS, GEMM_SHORT, GEMM_FEW_SHORT, ROW_BUFFER (of a softmax),
+   SOFTMAX_SCALE_LEAST, attn__tuned (its two few_..) and ATTN__PAIRS_BEST change bits. Names without attn__ are kernels,
+   at the end of the file. */
 
 /* The name under which this file includes itself, once for each variant of the kernels. */
 #if !defined(ATTN_HEADER) && defined(__FILE_NAME__)
