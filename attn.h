@@ -10853,7 +10853,6 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
 #else
 #define ATTN__OF_TERMS(pairs, reals) reals
 #endif
-#define ATTN__PLAIN(x) ATTN__OF_REAL(attn__##x##_scalar_f32, attn__##x##_scalar_f64)
 #define ATTN__BASE(x) ATTN__OF_TERMS(attn__##x##_avx512_f32, ATTN__NAME(x))
 
 #define ATTN__AVX512 (ATTN__PASS == ATTN__PASS_AVX512 || ATTN__PASS == ATTN__PASS_AVX512BF16)
@@ -10887,6 +10886,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
 #define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")
 #define ATTN__NAME(x) ATTN__OF_REAL(attn__##x##_avx512_f32, attn__##x##_avx512_f64)
 #endif
+#define ATTN__LESS(x) ATTN__OF_REAL(attn__##x##_avx2_f32, attn__##x##_avx2_f64)
 #define ATTN__ROWS 8
 #define ATTN__REGISTER "+v"
 #define ATTN__V ATTN__OF_REAL(__m512, __m512d)
@@ -10916,9 +10916,6 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
     ATTN__AS_REAL(ATTN__ISHL(_mm512_maskz_cvtepu16_epi32(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p))), 16))
 #define ATTN__LOAD_I8(p)                                                                                               \
     _mm512_maskz_cvtepi32_ps(ATTN__ALL, _mm512_maskz_cvtepi8_epi32(ATTN__ALL, _mm_loadu_si128((const __m128i *)(p))))
-#define ATTN__STORE_F16(p, v) _mm256_storeu_si256((__m256i *)(p), _mm512_maskz_cvtps_ph(ATTN__ALL, v, 8))
-#define ATTN__IADD_UP_TO(a, b, x, most) _mm512_mask_add_epi32(a, _mm512_cmple_epi32_mask(x, most), a, b)
-#define ATTN__STORE_U16(p, i) _mm256_storeu_si256((__m256i *)(void *)(p), _mm512_maskz_cvtepi32_epi16(ATTN__ALL, i))
 #define ATTN__LOAD_F32(p) _mm512_maskz_cvtps_pd(ATTN__ALL, _mm256_loadu_ps(p))
 #define ATTN__STORE_F32(p, v) _mm256_storeu_ps(p, _mm512_maskz_cvtpd_ps(ATTN__ALL, v))
 
@@ -11007,9 +11004,9 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
 
 #else
 
-/* Operators of C: on reals or, in the pass of VECTOR128, on vectors of GNU C, of 16 bytes. A target that has no
-   registers for these computes with single reals there too, on which the same operators do the same. Without intrinsics
-   a compiler may fuse or reorder here but not there: then an element's bits would depend on its neighbours. */
+/* Operators of C: on reals or, in the pass of VECTOR128, on vectors of GNU C, of 16 bytes; without registers for these
+   on single reals there too. Without intrinsics a compiler may fuse or reorder here but not there: then an element's
+   bits would depend on its neighbours. */
 #if defined(__clang__)
 #pragma clang fp contract(off) reassociate(off)
 #define ATTN__TARGET_AS_WRITTEN
@@ -11172,6 +11169,9 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #endif
 
 #define ATTN__TILE_COLS (3 * ATTN__W)
+#ifndef ATTN__LESS /* the pass to which this one leaves other views and types */
+#define ATTN__LESS(x) ATTN__OF_REAL(attn__##x##_scalar_f32, attn__##x##_scalar_f64)
+#endif
 #ifndef ATTN__LOAD_PANEL
 #define ATTN__LOAD_PANEL(p) ATTN__LOAD(p)
 #endif
@@ -11509,7 +11509,6 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_first)(ATTN__R *p, ATTN__V v, si
 
 #if ATTN__W > 1
 #define ATTN__LANES128 (16 / (int)sizeof(ATTN__R)) /* reals in 128 bits, which AVX shuffles cheaply within */
-#define ATTN__HIGH (ATTN__W * sizeof(ATTN__R) > 32 ? ATTN__BUFFER / 4 : ATTN__BUFFER) /* rows of what is transposed */
 
 #if ATTN__AVX512
 /* 128 bits from each of four places. */
@@ -11632,7 +11631,6 @@ ATTN__TARGET static void ATTN__NAME(transpose)(ATTN__R *x, ptrdiff_t rs, const A
 #endif /* ATTN__W > 1 */
 
 #if !ATTN__PAIRS
-
 /* One element: without F64, none is a double. */
 #if ATTN__HAS_F64 || ATTN__REAL_F64
 #define ATTN__LOAD_ONE(p, dtype) attn__load(p, dtype)
@@ -11642,11 +11640,11 @@ ATTN__TARGET static void ATTN__NAME(transpose)(ATTN__R *x, ptrdiff_t rs, const A
 #define ATTN__STORE_ONE(p, dtype, x) attn__store_float(p, dtype, (float)(x))
 #endif
 
-/* Has the pass a vector load for that type, and a store? */
+/* Has the pass a loop that loads rows of that type, and one that stores them? AVX-512 has those of AVX2. */
 ATTN__INLINE int ATTN__NAME(widens)(attn_dtype dtype)
 {
     int wide = dtype == ATTN_F64 || dtype == ATTN_BOOL;
-    return dtype == ATTN__REAL || (ATTN__W > 1 && (ATTN__REAL_F64 ? dtype == ATTN_F32 : !wide));
+    return dtype == ATTN__REAL || (ATTN__W > 1 && !ATTN__AVX512 && (ATTN__REAL_F64 ? dtype == ATTN_F32 : !wide));
 }
 
 ATTN__INLINE int ATTN__NAME(narrows)(attn_dtype dtype)
@@ -11770,7 +11768,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(move_rows)(void *to, attn_dtype to_typ
     }
 }
 
-/* A loop for each type, which its own code calls as a constant. */
+/* Code for each type, which it has as a constant. */
 #define ATTN__OF_TYPE(dtype, call)                                                                                     \
     switch (dtype) {                                                                                                   \
     case ATTN_F16: call(ATTN_F16); break;                                                                              \
@@ -11808,8 +11806,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store)(void *out, attn_dtype dtype, 
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *view, attn_dtype dtype, ptrdiff_t cs,
                                                   size_t rows, size_t cols, attn__number alpha, int storing);
 
-/* The same by vectors. All but two kinds of views are left to plain C: those whose rows, or columns, are
-   contiguous. */
+/* The same by vectors, of views whose rows, or columns, are contiguous. */
 #define ATTN__LOAD_ROWS(type)                                                                                          \
     ATTN__NAME(move_rows)(x, ATTN__REAL, (ptrdiff_t)ld, in, type, rs, rows, cols, 1.0, ATTN__NAME(as_is))
 
@@ -11817,7 +11814,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, at
                                           ptrdiff_t cs, size_t rows, size_t cols)
 {
     if (!ATTN__NAME(widens)(dtype) || (cs != 1 && (rs != 1 || !ATTN__LARGE)))
-        ATTN__PLAIN(load)(x, ld, in, dtype, rs, cs, rows, cols);
+        ATTN__LESS(load)(x, ld, in, dtype, rs, cs, rows, cols);
     else if (cs != 1)
         ATTN__NAME(turn)((ATTN__R *)x, ld, (void *)in, dtype, cs, rows, cols, 1.0, 0); /* which it reads alone */
     else if (ATTN__REAL_F64 && dtype == ATTN_F32)
@@ -11833,7 +11830,7 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
                                            size_t ld, size_t rows, size_t cols, attn__number alpha)
 {
     if (!ATTN__NAME(narrows)(dtype) || (cs != 1 && (rs != 1 || !ATTN__LARGE)))
-        ATTN__PLAIN(store)(out, dtype, rs, cs, x, ld, rows, cols, (attn__number)(ATTN__R)alpha);
+        ATTN__LESS(store)(out, dtype, rs, cs, x, ld, rows, cols, (attn__number)(ATTN__R)alpha);
     else if (cs != 1)
         ATTN__NAME(turn)((ATTN__R *)x, ld, out, dtype, cs, rows, cols, alpha, 1);
     else if (ATTN__REAL_F64 && dtype == ATTN_F32)
@@ -11849,11 +11846,11 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *v
                                                   size_t rows, size_t cols, attn__number alpha, int storing)
 {
     const int real = dtype == ATTN__REAL;
-    const ptrdiff_t step = real ? cs : (ptrdiff_t)ATTN__HIGH, size = (ptrdiff_t)attn__size(dtype);
-    ATTN__R buffer[ATTN__W * ATTN__HIGH];
+    const ptrdiff_t step = real ? cs : (ptrdiff_t)ATTN__BUFFER, size = (ptrdiff_t)attn__size(dtype);
+    ATTN__R buffer[ATTN__W * ATTN__BUFFER];
     size_t r, c, high, wide;
     for (r = 0; r < rows; r += high) {
-        high = real ? rows : attn__min(rows - r, ATTN__HIGH);
+        high = real ? rows : attn__min(rows - r, ATTN__BUFFER);
         for (c = 0; c < cols; c += wide, x += wide) {
             char *at = (char *)view + ((ptrdiff_t)r + (ptrdiff_t)c * cs) * size;
             ATTN__R *transposed = real ? (ATTN__R *)(void *)at : buffer;
@@ -11861,9 +11858,9 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *v
             if (storing)
                 ATTN__NAME(transpose)(transposed, step, x, (ptrdiff_t)ld, wide, high, real ? alpha : 1);
             if (!real && storing)
-                ATTN__NAME(store)(at, dtype, cs, 1, buffer, ATTN__HIGH, wide, high, alpha);
+                ATTN__NAME(store)(at, dtype, cs, 1, buffer, ATTN__BUFFER, wide, high, alpha);
             if (!real && !storing)
-                ATTN__NAME(load)(buffer, ATTN__HIGH, at, dtype, cs, 1, wide, high);
+                ATTN__NAME(load)(buffer, ATTN__BUFFER, at, dtype, cs, 1, wide, high);
             if (!storing)
                 ATTN__NAME(transpose)(x, (ptrdiff_t)ld, transposed, step, high, wide, 1.0);
         }
@@ -13048,18 +13045,33 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R
     }
 }
 
-/* sums += those products, of all whole vectors of terms. Each sum is a chain of additions: so many hide how long one
-   takes. By one query, some vectors of a key are read at a time. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_block)(const attn__few_job *job, size_t first, size_t key,
-                                                     const char *const *p, attn_dtype dtype, const int queries,
-                                                     const int keys)
+/* The same of all whole vectors of terms. By one query, some vectors of a key are read at a time. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_rows)(ATTN__V *sum, const ATTN__R *const *q, const char *const *p,
+                                                    const attn__operand *operand, attn_dtype dtype, const int queries,
+                                                    const int keys)
 {
     const int vectors = queries > 1 || !ATTN__LARGE ? 1 : 4;
-    const size_t size = attn__size(dtype), dims = job->operand->dims, step = (size_t)vectors * ATTN__TERMS;
-    const ptrdiff_t ahead = job->operand->ahead;
+    const size_t size = attn__size(dtype), dims = operand->dims, step = (size_t)vectors * ATTN__TERMS;
+    size_t d, i, n;
+    for (d = 0; dims - d >= step; d += step) {
+        for (i = 0; ATTN__LARGE && keys > 4 && operand->ahead && i < (size_t)keys; i++)
+            for (n = 0; n < step * size; n += 64)
+                ATTN__PREFETCH(p[i] + d * size + n + operand->ahead, 3);
+        ATTN__NAME(dot_terms)(sum, q, p, d, dtype, queries, keys, vectors);
+    }
+    for (; vectors > 1 && dims - d >= ATTN__TERMS; d += ATTN__TERMS)
+        ATTN__NAME(dot_terms)(sum, q, p, d, dtype, queries, keys, 1);
+}
+
+#define ATTN__FEW_TYPE (ATTN__PAIRS ? ATTN_BF16 : ATTN__NARROW ? job->operand->dtype : ATTN__REAL)
+#define ATTN__DOT_ROWS(dtype) ATTN__NAME(dot_rows)(sum, q, p, job->operand, dtype, queries, keys)
+
+/* lanes += those products. Each sum is a chain of additions: so many hide how long one takes. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_block)(const attn__few_job *job, size_t first, size_t key,
+                                                     const char *const *p, const int queries, const int keys)
+{
     ATTN__V sum[16], *sums = (ATTN__V *)job->lanes + first * ATTN__DOT_KEYS + key;
     const ATTN__R *q[ATTN__FEW_QUERIES];
-    size_t d, i, n;
     int r;
     ATTN__EACH (r, queries)
         q[r] = ATTN__NAME(row_of)(job, first + (size_t)r);
@@ -13069,35 +13081,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_block)(const attn__few_job *job, s
         ATTN__EACH (r, queries * keys)
             sum[r] = sums[r / keys * ATTN__DOT_KEYS + r % keys];
     }
-    for (d = 0; dims - d >= step; d += step) {
-        for (i = 0; ATTN__LARGE && keys > 4 && ahead && i < (size_t)keys; i++)
-            for (n = 0; n < step * size; n += 64)
-                ATTN__PREFETCH(p[i] + d * size + n + ahead, 3);
-        ATTN__NAME(dot_terms)(sum, q, p, d, dtype, queries, keys, vectors);
-    }
-    for (; vectors > 1 && dims - d >= ATTN__TERMS; d += ATTN__TERMS)
-        ATTN__NAME(dot_terms)(sum, q, p, d, dtype, queries, keys, 1);
+    ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__DOT_ROWS)
     ATTN__EACH (r, queries * keys)
         sums[r / keys * ATTN__DOT_KEYS + r % keys] = sum[r];
 }
-
-/* The same of queries from number r on and keys from number i on, as many as a loop has: each has the registers for
-   itself. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const attn__few_job *job, size_t r, size_t i,
-                                                       const char *const *p, attn_dtype dtype, size_t keys)
-{
-    if (ATTN__FEW_QUERIES > 2 && job->queries - r > 2)
-        ATTN__NAME(dot_block)(job, r, i, p, dtype, ATTN__FEW_QUERIES, 4);
-    else if (ATTN__LARGE && job->queries - r > 1)
-        ATTN__NAME(dot_block)(job, r, i, p, dtype, 2, 4);
-    else if (!ATTN__SMALL && keys > 4)
-        ATTN__NAME(dot_block)(job, r, i, p, dtype, 1, 8);
-    else
-        ATTN__NAME(dot_block)(job, r, i, p, dtype, 1, 4);
-}
-
-#define ATTN__FEW_TYPE (ATTN__PAIRS ? ATTN_BF16 : ATTN__NARROW ? job->operand->dtype : ATTN__REAL)
-#define ATTN__DOT_KEYS_OF(dtype) ATTN__NAME(dot_keys_of)(job, r, i, p, dtype, keys)
 
 /* The vectors of products of the job's keys: first of whole vectors of terms, then of the terms that are left. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const attn__few_job *job)
@@ -13114,7 +13101,14 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const attn__few_job *job)
         for (j = i; ATTN__LARGE && job->operand->next && j < n && j < i + keys; j++)
             attn__prefetch_row(job->operand->next[job->first + j] + job->fetch, job->fetch_bytes);
         for (r = 0; r < job->queries; r += ATTN__FEW_QUERIES)
-            ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__DOT_KEYS_OF)
+            if (ATTN__FEW_QUERIES > 2 && job->queries - r > 2)
+                ATTN__NAME(dot_block)(job, r, i, p, ATTN__FEW_QUERIES, 4);
+            else if (ATTN__LARGE && job->queries - r > 1)
+                ATTN__NAME(dot_block)(job, r, i, p, 2, 4);
+            else if (!ATTN__SMALL && keys > 4)
+                ATTN__NAME(dot_block)(job, r, i, p, 1, 8);
+            else
+                ATTN__NAME(dot_block)(job, r, i, p, 1, 4);
     }
     for (i = 0; left > 0 && i < n; i++) {
         const char *rest = attn__key_of(job, i) + job->head + d * attn__size(ATTN__FEW_TYPE);
@@ -13144,37 +13138,48 @@ ATTN__TARGET static void ATTN__NAME(dot)(const attn__few_job *job)
 }
 
 #if !ATTN__PAIRS
-/* out += weights V: of so many queries from number `first` on, so many vectors of n dims from number d on. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const attn__few_job *job, size_t first, size_t d, size_t n,
-                                                       attn_dtype dtype, const int queries, const int vectors)
+/* sum += weights V: of so many queries, so many vectors of n dims. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_rows)(ATTN__V (*sum)[8], const ATTN__R *const *w,
+                                                      const attn__few_job *job, ptrdiff_t from, const char *const *next,
+                                                      size_t n, attn_dtype dtype, const int queries, const int vectors)
 {
-    const int bytes = ATTN__W * (int)attn__size(dtype);
-    const ptrdiff_t step = job->operand->step, from = job->head + (ptrdiff_t)(d * attn__size(dtype));
     const char *const *at = job->operand->at ? job->operand->at + job->first : NULL;
-    const char *row = job->operand->row + (ptrdiff_t)job->first * step + from;
-    const char *const *next =
-        ATTN__LARGE && job->operand->next && first == 0 && d == 0 ? job->operand->next + job->first : NULL;
-    ATTN__V sum[ATTN__FEW_QUERIES][8], x[8], weight;
-    const ATTN__R *w[ATTN__FEW_QUERIES];
+    const char *row = job->operand->row + (ptrdiff_t)job->first * job->operand->step + from;
+    ATTN__V x[8], weight;
     size_t k;
     int r, v;
-    ATTN__EACH (r, queries) {
-        w[r] = ATTN__NAME(row_of)(job, first + (size_t)r);
-        ATTN__EACH (v, vectors)
-            sum[r][v] = ATTN__SET1((ATTN__R)0);
-    }
-    for (k = 0; k < job->keys; k++, row += step) {
+    for (k = 0; k < job->keys; k++, row += job->operand->step) {
         const char *p = at ? at[k] + from : row;
         if (next)
             attn__prefetch_row(next[k] + job->fetch, job->fetch_bytes);
         ATTN__EACH (v, vectors)
-            x[v] = ATTN__NAME(terms)(p + v * bytes, dtype, n);
+            x[v] = ATTN__NAME(terms)(p + v * ATTN__W * (int)attn__size(dtype), dtype, n);
         ATTN__EACH (r, queries) {
             weight = ATTN__SET1(w[r][k]);
             ATTN__EACH (v, vectors)
                 sum[r][v] = ATTN__FMA(x[v], weight, sum[r][v]);
         }
     }
+}
+
+#define ATTN__WEIGH_ROWS(dtype) ATTN__NAME(weigh_rows)(sum, w, job, from, next, n, dtype, queries, vectors)
+
+/* out += those products: of so many queries from number `first` on, so many vectors from number d on. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const attn__few_job *job, size_t first, size_t d, size_t n,
+                                                       const int queries, const int vectors)
+{
+    const ptrdiff_t from = job->head + (ptrdiff_t)(d * attn__size(ATTN__FEW_TYPE));
+    const char *const *next =
+        ATTN__LARGE && job->operand->next && first == 0 && d == 0 ? job->operand->next + job->first : NULL;
+    ATTN__V sum[ATTN__FEW_QUERIES][8];
+    const ATTN__R *w[ATTN__FEW_QUERIES];
+    int r, v;
+    ATTN__EACH (r, queries) {
+        w[r] = ATTN__NAME(row_of)(job, first + (size_t)r);
+        ATTN__EACH (v, vectors)
+            sum[r][v] = ATTN__SET1((ATTN__R)0);
+    }
+    ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__WEIGH_ROWS)
     ATTN__EACH (r, queries)
         if (first + (size_t)r < job->queries) {
             ATTN__R *out = (ATTN__R *)job->out + (first + (size_t)r) * job->ld + d;
@@ -13185,35 +13190,27 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const attn__few_job *job,
 
 /* All dims of so many queries: 8 or 4 vectors at a time, as many as have registers for their sums, then those that are
    left: by two only where the usual numbers of dims are not multiples of 4 vectors. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const attn__few_job *job, size_t first, attn_dtype dtype,
-                                                         const int queries)
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const attn__few_job *job, size_t first, const int queries)
 {
     const size_t dims = job->operand->dims;
     size_t d = 0;
     for (; ATTN__LARGE && queries == 1 && dims - d >= 8 * ATTN__W; d += 8 * ATTN__W)
-        ATTN__NAME(weigh_block)(job, first, d, ATTN__W, dtype, queries, 8);
+        ATTN__NAME(weigh_block)(job, first, d, ATTN__W, queries, 8);
     for (; dims - d >= 4 * ATTN__W; d += 4 * ATTN__W)
-        ATTN__NAME(weigh_block)(job, first, d, ATTN__W, dtype, queries, 4);
+        ATTN__NAME(weigh_block)(job, first, d, ATTN__W, queries, 4);
     for (; ATTN__LARGE && ATTN__W > 8 && dims - d >= 2 * ATTN__W; d += 2 * ATTN__W)
-        ATTN__NAME(weigh_block)(job, first, d, ATTN__W, dtype, queries, 2);
+        ATTN__NAME(weigh_block)(job, first, d, ATTN__W, queries, 2);
     for (; d < dims; d += ATTN__W)
-        ATTN__NAME(weigh_block)(job, first, d, attn__min(dims - d, ATTN__W), dtype, queries, 1);
+        ATTN__NAME(weigh_block)(job, first, d, attn__min(dims - d, ATTN__W), queries, 1);
 }
-
-/* A loop for ATTN__FEW_QUERIES or for one. */
-#define ATTN__WEIGH_OF(dtype)                                                                                          \
-    if (ATTN__LARGE && job->queries - r > ATTN__FEW_QUERIES / 2)                                                       \
-        ATTN__NAME(weigh_keys_of)(job, r, dtype, ATTN__FEW_QUERIES);                                                   \
-    else                                                                                                               \
-        ATTN__NAME(weigh_keys_of)(job, r, dtype, 1)
 
 ATTN__TARGET static void ATTN__NAME(weigh)(const attn__few_job *job)
 {
-    size_t r, n;
-    for (r = 0; r < job->queries; r += n) {
-        n = ATTN__LARGE && job->queries - r > ATTN__FEW_QUERIES / 2 ? ATTN__FEW_QUERIES : 1;
-        ATTN__OF_TYPE(ATTN__FEW_TYPE, ATTN__WEIGH_OF)
-    }
+    size_t r = 0;
+    for (; ATTN__LARGE && r + ATTN__FEW_QUERIES / 2 < job->queries; r += ATTN__FEW_QUERIES)
+        ATTN__NAME(weigh_keys_of)(job, r, ATTN__FEW_QUERIES);
+    for (; r < job->queries; r++)
+        ATTN__NAME(weigh_keys_of)(job, r, 1);
 }
 #endif
 
@@ -13283,6 +13280,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__PIN
 #undef ATTN__OPAQUE_LANES
 #undef ATTN__REGISTER
+#undef ATTN__LESS
 #undef ATTN__MASK
 #undef ATTN__ROUND
 #undef ATTN__I
