@@ -11010,6 +11010,8 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
 #if defined(__clang__)
 #pragma clang fp contract(off) reassociate(off)
 #define ATTN__TARGET_AS_WRITTEN
+#elif defined(ATTN__X86) && defined(__GNUC__) && defined(__OPTIMIZE__) /* most CPUs take another pass: for size */
+#define ATTN__TARGET_AS_WRITTEN __attribute__((optimize("Os", "no-fast-math", "fp-contract=off")))
 #elif defined(__GNUC__) && !defined(__TINYC__)
 #define ATTN__TARGET_AS_WRITTEN __attribute__((optimize("no-fast-math", "fp-contract=off")))
 #else
@@ -12983,8 +12985,7 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 #define ATTN__SMALL (!ATTN__LARGE || ATTN__W == 1 || ATTN__PASS == ATTN__PASS_VECTOR128)
 #define ATTN__NARROW (!ATTN__REAL_F64 && !ATTN__PAIRS && !ATTN__SMALL)
 
-/* Terms in a vector: reals or, in a pass with pairs, BF16. */
-#define ATTN__TERMS (ATTN__PAIRS ? 2 * ATTN__W : ATTN__W)
+#define ATTN__TERMS (ATTN__PAIRS ? 2 * ATTN__W : ATTN__W) /* in a vector: reals or, in a pass with pairs, BF16 */
 
 /* The first n of them from a row of K, and zeros. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(terms)(const char *p, attn_dtype dtype, size_t n)
