@@ -90,11 +90,11 @@
        ATTN_ASSERT(x)        checks for mistakes of the library itself, never of yours              default: nothing
 
      KB of code, gcc 12 -O2 for x86-64                                    all functions   a program that calls attn_sdpa
-       nothing defined                                                          435                             338
-       ATTN_NO_TRAINING                                                         385                             319
-       ATTN_NO_F64                                                              334                             229
-       ATTN_NO_F64 ATTN_NO_TRAINING                                             292                             219
-       ATTN_NO_AVX512                                                           334                             233
+       nothing defined                                                          391                             293
+       ATTN_NO_TRAINING                                                         342                             276
+       ATTN_NO_F64                                                              299                             194
+       ATTN_NO_F64 ATTN_NO_TRAINING                                             258                             186
+       ATTN_NO_AVX512                                                           308                             208
        ATTN_NO_SIMD                                                             203                            99.2
        ATTN_SMALL                                                               170                             103
        ATTN_SMALL ATTN_NO_F64                                                   141                            69.4
