@@ -53,8 +53,8 @@
 
    The two NULL are options, such as the causal rule (attn_opts), and threads, scratch and the like (attn_ctx).
    Define ATTN_IMPLEMENTATION in exactly one source file of a program; the others just include attn.h. Compile that file
-   with -O2: without it kernels run at a twentieth of their speed (gcc is told by a pragma all the same; clang cannot
-   be). Keep attn.h in a file of its own, out of amalgamations: it includes itself.
+   with -O2: without it kernels run at a twentieth of their speed (gcc optimises those of AVX2, AVX-512 and NEON all the
+   same, as a pragma tells it to). Keep attn.h in a file of its own, out of amalgamations: it includes itself.
 
    OPTIONS: macros to define before the include
      for the whole program, the same in every file:
@@ -82,7 +82,7 @@
                              ctx.batch_invariant has it, keys are never split, types of 16 bits and integers are widened
                              first; AVX2 or plain C on x86-64; texts of dry runs are one line, those of faults the
                              status's. With scratch a call takes at most 6 KiB of stack, gradients aside
-       ATTN_NO_OPTIMIZE      gcc without -O compiles the implementation as it does the rest, for debugging
+       ATTN_NO_OPTIMIZE      gcc without -O compiles kernels as it does the rest, for debugging
        ATTN_SQRT ATTN_EXP    double to double, instead of <math.h>; ATTN_POW has two arguments. With all seven -lm is
        ATTN_LOG ATTN_TANH    not needed
        ATTN_SIN ATTN_COS
@@ -867,22 +867,23 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
        the square root of their length. The vector exp by itself is within 2 ulp, of the engine too, which lets become
        zero what is below 2^-125 of a row's largest weight (2^-1021 in double).
        attn_sparsemax and attn_entmax15 are computed in double, whatever the types, and rounded once.
-       A cache rounds what is appended to its type once; I8 keeps each element within half a scale, the scale being its
-       row's largest magnitude / 127. Attention multiplies the dot product of a key, and the weight of a value, by the
-       scale of the row, not each element: products of q with the integers, up to 127, must not overflow. Angles, sines
-       and rotations are computed in double and rounded once.
+       A cache rounds what is appended to its type once; I8 keeps each element within half a scale (and 2^-16 of it with
+       ATTN_NO_F64), the scale being its row's largest magnitude / 127. Attention multiplies the dot product of a key,
+       and the weight of a value, by the scale of the row, not each element: products of q with the integers, up to 127,
+       must not overflow. Angles, sines and rotations are computed in double and rounded once.
        The engine sums scores of many rows as products are, and values over the keys of a tile in one chain (the first
        48 keys in chains of 16). Of few rows it sums scores as products of few rows are, and so the weights of a tile;
-       values are in chains of 16 keys. It keeps maximum, sum and output of a row in the compute type, and rescales them
-       as larger scores appear (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the
-       largest |value| that it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A
-       is the largest, over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the
-       ALiBi term; K is 2 n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops
-       bounds that of each element. On random data with scores up to 20 the RMS error of a call of 16 queries or more is
-       at most twice that of naive loops in the same type, plus 4 ulp of the RMS of out. Weights rounded to BF16 add to
-       each element's error 2^-8 times that largest |value| at most. On random data that is up to 0.2 % of the RMS of
-       out where scores have an RMS of 0.3, 0.03 to 0.05 % at 5, 0.02 % at 15, least where one key has nearly all the
-       weight; to round out to BF16 costs 0.17 %. tanh of softcap is within 6 ulp in float, 9 in double.
+       values are in chains of 16 keys (8 with ATTN_SMALL). It keeps maximum, sum and output of a row in the compute
+       type, and rescales them as larger scores appear (online softmax). Each element of out is within u ((D + 20) (1 +
+       A) + K) times the largest |value| that it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of
+       a narrower out. A is the largest, over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus
+       |bias| and the ALiBi term; K is 2 n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of
+       naive loops bounds that of each element. On random data with scores up to 20 the RMS error of a call of 16
+       queries or more is at most twice that of naive loops in the same type, plus 4 ulp of the RMS of out. Weights
+       rounded to BF16 add to each element's error 2^-8 times that largest |value| at most. On random data that is up to
+       0.2 % of the RMS of out where scores have an RMS of 0.3, 0.03 to 0.05 % at 5, 0.02 % at 15, least where one key
+       has nearly all the weight; to round out to BF16 costs 0.17 %. tanh of softcap is within 6 ulp in float, 9 in
+       double.
        The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
        than the compute type holds, out is infinite or NaN.
        Scores that are asked for are rounded after scale, which softmax may not have done: without softcap, bias, ALiBi
@@ -987,21 +988,21 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    chain, or term (attn__find_visible); which of its keys others see does not matter, as a hidden one has the weight 0.
    Its value may be NaN: then it is left out, and added for those that see it (attn__add_nonfinite), with the same
    weights, computed once more (attn__recompute_weights). Splits of keys follow from the item's own length, and from
-   whether it has few rows; they are merged from left to right (attn__splits, attn__attend_blocks); ATTN_SMALL has none
-   (attn__attend_block). An exponential is the same wherever it stands: rests of rows go through whole vectors too
-   (softmax_exp, weights). Gradients: a product over a tile is finished before it is added; dq takes tiles, dk and dv
-   query heads and blocks in ascending order, so a cell waits for those above and to the left of it (attn__take_cell); a
-   bias that heads or items share is summed by place, heads within items (attn__sum_place). Gradients of attention never
-   take dot. What is summed row by row and then over heads or items is so in double (attn__add_up, attn__sum_sink).
-   Dropout: what happens to a weight follows from seed, item, head, query and key (attn__set_drop_rows, drop). Workers:
-   each unit of work owns what it writes, so it does not matter who takes it (attn__take). Compilers: passes without
-   intrinsics are compiled as written (ATTN__TARGET_AS_WRITTEN); where -ffast-math would reorder, ATTN__PIN,
-   ATTN__OPAQUE, attn__divide, attn__subtract. With intrinsics a compiler may fuse MUL and ADD: one binary does so alike
-   in every lane and call, so bits may differ between builds, not between calls. Layout: rows that cannot be read where
-   they lie are copied, element by element, and take the same kernels (load). Numbers: ATTN__TILE_KEYS, FEW_KEYS,
-   FEW_CHAIN, FIRST_KEYS, FIRST_CHAIN, SPLITS, SPLIT_KEYS, GEMM_SHORT, GEMM_FEW_SHORT, ROW_BUFFER (of a softmax),
-   SOFTMAX_SCALE_LEAST, attn__tuned (its two few_..) and ATTN__PAIRS_BEST change bits. Names without attn__ are kernels,
-   at the end of the file. */
+   whether it has few rows; they are merged from left to right (attn__splits, attn__attend_blocks); with ATTN_SMALL each
+   4096 keys are one (attn__attend_block). An exponential is the same wherever it stands: rests of rows go through whole
+   vectors too (softmax_exp, weights). Gradients: a product over a tile is finished before it is added; dq takes tiles,
+   dk and dv query heads and blocks in ascending order, so a cell waits for those above and to the left of it
+   (attn__take_cell); a bias that heads or items share is summed by place, heads within items (attn__sum_place).
+   Gradients of attention never take dot. What is summed row by row and then over heads or items is so in double
+   (attn__add_up, attn__sum_sink). Dropout: what happens to a weight follows from seed, item, head, query and key
+   (attn__set_drop_rows, drop). Workers: each unit of work owns what it writes, so it does not matter who takes it
+   (attn__take). Compilers: passes without intrinsics are compiled as written (ATTN__TARGET_AS_WRITTEN); where
+   -ffast-math would reorder, ATTN__PIN, ATTN__OPAQUE, attn__divide, attn__subtract. With intrinsics a compiler may fuse
+   MUL and ADD: one binary does so alike in every lane and call, so bits may differ between builds, not between calls.
+   Layout: rows that cannot be read where they lie are copied, element by element, and take the same kernels (load).
+   Numbers: ATTN__TILE_KEYS, FEW_KEYS, FEW_CHAIN, FIRST_KEYS, FIRST_CHAIN, SPLITS, SPLIT_KEYS, GEMM_SHORT,
+   GEMM_FEW_SHORT, ROW_BUFFER (of a softmax), SOFTMAX_SCALE_LEAST, attn__tuned (its two few_..) and ATTN__PAIRS_BEST
+   change bits. Names without attn__ are kernels, at the end of the file. */
 
 /* The name under which this file includes itself, once for each variant of the kernels. */
 #if !defined(ATTN_HEADER) && defined(__FILE_NAME__)
@@ -2064,25 +2065,33 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
         attn__finish_block(&blocks[i]);
 }
 
-/* In a small build: query block number `index` of the batch, all keys that it sees, tile by tile; then its outputs. */
+/* In a small build: query block number `index` of the batch, split by split, each tile by tile; then its outputs. */
 static void attn__attend_block(attn__block *block, size_t index)
 {
     const attn__plan *plan = block->plan;
+    const attn__kernels *kern = attn__kern(&plan->call);
     size_t tile, k0, next, end;
     if (!attn__begin_block(block, index))
         return;
-    block->split_keys = block->visible_to_any;
-    end = block->split_keys.to;
     tile = block->tile_keys;
     if (plan->schedule.writes_matrices && plan->schedule.skips)
-        attn__keep_hidden(block, block->split_keys.from, end, attn__minus_infinity());
+        attn__keep_hidden(block, block->visible_to_any.from, block->visible_to_any.to, attn__minus_infinity());
     block->into = &block->state;
-    attn__kern(&plan->call)->block.begin(block->into, plan->call.v.dim, block->at.count, block->tile.lanes);
-    attn__reset_caches(block->shared, block->split_keys, block->least_key);
-    for (k0 = attn__next_key(block, block->split_keys.from, end); k0 < end; k0 = attn__next_key(block, next, end)) {
-        next = attn__min((attn__quotient(k0, tile) + 1) * tile, end);
-        attn__process_tile(block, k0, next);
-    }
+    end = block->visible_to_any.from;
+    do {
+        block->split_keys.from = end;
+        end = block->split_keys.to =
+            attn__min((attn__quotient(end, ATTN__SPLIT_KEYS) + 1) * ATTN__SPLIT_KEYS, block->visible_to_any.to);
+        kern->block.begin(block->into, plan->call.v.dim, block->at.count, block->tile.lanes);
+        attn__reset_caches(block->shared, block->split_keys, block->least_key);
+        for (k0 = attn__next_key(block, block->split_keys.from, end); k0 < end; k0 = attn__next_key(block, next, end)) {
+            next = attn__min((attn__quotient(k0, tile) + 1) * tile, end);
+            attn__process_tile(block, k0, next);
+        }
+        if (block->into == &block->split)
+            kern->block.merge(&block->tile, &block->state, &block->split, plan->call.v.dim, plan->call.softmax_scale);
+        block->into = &block->split;
+    } while (end < block->visible_to_any.to);
     attn__finish_block(block);
 }
 
@@ -2446,7 +2455,7 @@ static size_t attn__carve_worker(char *base, const attn__plan *plan, attn__worke
         block->queries =
             (char *)attn__put(&arena, attn__max(many * attn__query_terms(plan), few * attn__query_room(plan)) * size);
         attn__carve_state(&arena, plan, &block->state);
-        if (ATTN__LARGE)
+        if (ATTN__LARGE || call->k.len > ATTN__SPLIT_KEYS)
             attn__carve_state(&arena, plan, &block->split);
     }
     return arena.used;
@@ -3723,7 +3732,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
 
 /* at[j] = where the row of t of the jth key of the runs is. `quarter` not 0, for what is prefetched: in the order 0,
    quarter, 2 quarter, 3 quarter, 1, quarter + 1, .., as memory is fastest in several streams. */
-static void attn__point_at(const attn__block *block, const char **at, const attn_tensor *t, size_t quarter)
+ATTN__HOT static void attn__point_at(const attn__block *block, const char **at, const attn_tensor *t, size_t quarter)
 {
     const ptrdiff_t step = attn__step(t);
     const attn__shared *shared = block->shared;
@@ -4389,7 +4398,7 @@ static size_t attn__gemm_few_blocks(attn__gemm *g, int little)
     if (little || (parts && !g->copies_b))
         g->nc = keys; /* each row of b is read to its end, while lanes are kept */
     g->whole_a = !g->copies_a || (!little && whole <= ATTN__CACHED_BYTES / size / g->mc);
-    g->kc = parts || !g->whole_a ? attn__min(whole, little ? ATTN__GEMM_FEW_NC : most) : whole;
+    g->kc = parts || !g->whole_a ? attn__min(whole, little ? ATTN__GEMM_FEW_B_BYTES / 2 / size : most) : whole;
     g->lda = g->copies_a ? (g->whole_a ? whole : g->kc) + ATTN__GEMM_FEW_PAD : 0;
     g->ldb = g->copies_b ? g->kc + ATTN__GEMM_FEW_PAD : 0;
     return attn__gemm_bytes(g);
@@ -4402,8 +4411,11 @@ static size_t attn__gemm_blocks(attn__gemm *g, size_t bytes)
 {
     size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols, most, row_tiles, wider, col_tiles;
     if (!ATTN__LARGE || g->few) {
-        if (attn__gemm_few_blocks(g, 0) > bytes)
-            attn__gemm_few_blocks(g, 1);
+        size_t need = attn__gemm_few_blocks(g, 0);
+        if (need > bytes)
+            need = attn__gemm_few_blocks(g, 1);
+        ATTN_ASSERT(need <= bytes); /* ATTN__STACK holds a little block of every pass */
+        (void)need;
         return attn__ceil_div(g->out.rows, g->mc) * attn__ceil_div(g->out.cols, g->nc);
     }
     most = attn__max(ATTN__GEMM_MC, ATTN__GEMM_MC_OF_LANE * g->kern->lanes);
@@ -5489,9 +5501,11 @@ static void attn__append_rows(const attn__source *source, const attn_tensor *to,
    step (2^-150) is added; one so large that 127 of it exceed FLT_MAX goes down by a step (2^-24). */
 static float attn__store_row_i8(const attn__kernels *kern, signed char *out, ptrdiff_t step, const attn_mat *row)
 {
-    const double round = 6755399441055744.0; /* x + 1.5 * 2^52 has the integer nearest to x in its lowest bits */
-    double buffer[ATTN__ROW_BUFFER], minus_x[ATTN__ROW_BUFFER], largest = 0, inverse,
-                                                                real; /* buffers: of either real type */
+    /* x + 1.5 * 2^52, or 2^23, has the integer nearest to x in its lowest bits */
+    const attn__number round = ATTN__HAS_F64 ? (attn__number)6755399441055744.0 : (attn__number)12582912;
+    attn__number buffer[ATTN__ROW_BUFFER], minus_x[ATTN__ROW_BUFFER], inverse, real; /* buffers: of either real type */
+    attn__number_bits bits;
+    double largest = 0;
     const void *x;
     size_t i, d, n;
     float scale;
@@ -5509,13 +5523,16 @@ static float attn__store_row_i8(const attn__kernels *kern, signed char *out, ptr
         scale = (float)(largest / 127 + 7.006492321624087e-46);
     else if (!nonfinite && (double)scale * 127 > FLT_MAX)
         scale = (float)(FLT_MAX / 127 * (1 - 5.960464477539063e-8));
-    inverse = nonfinite || scale <= 0 ? 0 : attn__divide(1, (double)scale);
+    inverse = nonfinite || scale <= 0 ? 0 : (attn__number)attn__divide(1, (double)scale);
     for (i = 0; i < row->cols; i += n) {
         n = attn__min(ATTN__ROW_BUFFER, row->cols - i);
         x = attn__buffered(kern, row, 0, i, n, buffer);
         for (d = 0; d < n; d++) {
-            real = attn__is_f64(kern) ? ((const double *)x)[d] : (double)((const float *)x)[d];
-            out[(ptrdiff_t)(i + d) * step] = (signed char)(attn__bits((nonfinite ? 0 : real) * inverse + round) & 255);
+            real = attn__is_f64(kern) ? (attn__number)((const double *)x)[d] : ((const float *)x)[d];
+            real = nonfinite ? 0 : ATTN__HAS_F64 || scale <= 0 ? real * inverse : real / scale;
+            real += round;
+            ATTN__MEMCPY(&bits, &real, sizeof bits);
+            out[(ptrdiff_t)(i + d) * step] = (signed char)(bits & 255);
         }
     }
     return scale;
@@ -7973,14 +7990,11 @@ static size_t attn__carve_mha_backward(attn__plan *plan, char *base)
 
 #ifdef ATTN__OPTIMIZED_SIZE
 #pragma GCC pop_options
-typedef int attn__optimized_size; /* gcc is back with the next token, but forgets a macro: */
+typedef int attn__optimized_size;
 #undef __OPTIMIZE_SIZE__
-#endif
-
 #ifdef ATTN__OPTIMIZED
-#pragma GCC pop_options
-typedef int attn__optimized;
 #undef __OPTIMIZE__
+#endif
 #endif
 
 #endif /* not pasted */
@@ -8039,10 +8053,12 @@ extern void *memset(void *to, int byte, size_t size);
 #endif
 #if ATTN__HAS_F64
 typedef double attn__number; /* of a call, as wide as the widest compute type */
+typedef uint64_t attn__number_bits;
 #define ATTN__LOAD_NUMBER attn__load
 #define ATTN__STORE_NUMBER attn__store
 #else
 typedef float attn__number;
+typedef uint32_t attn__number_bits;
 #define ATTN__LOAD_NUMBER attn__load_float
 #define ATTN__STORE_NUMBER attn__store_float
 #endif
@@ -8166,12 +8182,13 @@ typedef float attn__number;
 #include <unistd.h>
 #endif
 
-/* Kernels that are not optimised are slower than a plain loop that is. (Not before the system headers, which are to be
-   what they are to the rest of the file.) */
+/* Kernels that are not optimised are slower than a plain loop that is. So, where the program is not, those of vectors
+   are, and what of few rows stands between them; what takes gcc long and gains little is left out. */
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE__) && !defined(ATTN_NO_OPTIMIZE)
-#pragma GCC push_options
-#pragma GCC optimize("O2")
 #define ATTN__OPTIMIZED 1
+#define ATTN__HOT __attribute__((optimize("O2")))
+#else
+#define ATTN__HOT
 #endif
 
 /* A small build is compiled for size, but for kernels of vectors; where there are none, as the program is. */
@@ -8289,7 +8306,7 @@ ATTN__NOINLINE void attn__release(void *p)
     ATTN__ERRNO_KEEP(saved);
 }
 
-static size_t attn__min(size_t a, size_t b)
+ATTN__INLINE size_t attn__min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -8418,7 +8435,7 @@ static int attn__tensor_bad(const attn_tensor *t)
     return !t->data && attn__is_shape(t, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX);
 }
 
-static size_t attn__size(attn_dtype dtype) /* bytes of an element; 1 for an unknown dtype */
+ATTN__INLINE_IF_LARGE size_t attn__size(attn_dtype dtype) /* bytes of an element; 1 for an unknown dtype */
 {
     static const unsigned char attn__sizes[] = {4, 8, 2, 2, 1, 1};
     return (unsigned)dtype < sizeof attn__sizes ? attn__sizes[dtype] : 1;
@@ -9782,7 +9799,7 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
 /* Splits of a block: enough to occupy workers with few heads; each costs a merge. And the least keys of a split
    (256: 0.99; 1024: 1 to 1.06). */
 #define ATTN__SPLITS 32
-#define ATTN__SPLIT_KEYS 512
+#define ATTN__SPLIT_KEYS (ATTN__LARGE ? 512 : 4096)
 
 /* Half tiles of a mask whose visibility is cached, and tiles that are classified together when one is asked for: rows
    of a mask lie far apart, and looking at several tiles of a row at once uses what each access brings along. Rows of a
@@ -9822,7 +9839,7 @@ static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, an
    not measured one by one.) */
 #define ATTN__GEMM_FEW_MC 32
 #define ATTN__GEMM_FEW_NC 64
-#define ATTN__GEMM_FEW_LITTLE 4    /* rows of small blocks, whose parts have as few terms as the others have columns */
+#define ATTN__GEMM_FEW_LITTLE 4    /* rows of small blocks, whose parts have half as many terms */
 #define ATTN__GEMM_FEW_B_BYTES 512 /* of a part of a sum where b is copied: so much of each column */
 #define ATTN__GEMM_FEW_PAD 16      /* reals between copied rows, which would else compete for one set of a cache */
 
@@ -10085,8 +10102,8 @@ typedef struct attn__kernels {
 /* Few rows of x by all keys: out = x K^T; or with `values` out += x V, in chains of FEW_CHAIN keys, of which the first
    key begins one. The queries of all heads share the read of some keys. Of what is prefetched each job takes its share,
    so that memory has something to do while any of them computes. */
-static void attn__run_few(const attn__kernels *kern, void *out, size_t ld, const void *x, size_t ldx,
-                          const attn__operand *operand, int values)
+ATTN__HOT static void attn__run_few(const attn__kernels *kern, void *out, size_t ld, const void *x, size_t ldx,
+                                    const attn__operand *operand, int values)
 {
     const size_t step = values ? ATTN__FEW_CHAIN : kern->dot_keys, size = kern->size;
     size_t head, r, n;
@@ -10249,6 +10266,16 @@ static void attn__are_reals(void *x, size_t rows, size_t cols) /* terms already 
 #pragma GCC pop_options
 #endif
 
+#if defined(ATTN__VECTOR128)
+#define ATTN__PASS ATTN__PASS_VECTOR128
+#include ATTN_HEADER
+#endif
+
+#ifdef ATTN__OPTIMIZED
+#pragma GCC push_options
+#pragma GCC optimize("O2", "no-tree-vrp", "no-thread-jumps", "no-tree-pre", "no-code-hoisting", "no-tree-vectorize",   \
+                     "no-schedule-insns2", "no-tree-dominator-opts", "no-gcse", "no-ivopts", "no-tree-pta")
+#endif
 #if defined(ATTN__X86)
 #define ATTN__PASS ATTN__PASS_AVX2
 #include ATTN_HEADER
@@ -10264,9 +10291,10 @@ static void attn__are_reals(void *x, size_t rows, size_t cols) /* terms already 
 #define ATTN__PASS ATTN__PASS_NEON
 #include ATTN_HEADER
 #endif
-#if defined(ATTN__VECTOR128)
-#define ATTN__PASS ATTN__PASS_VECTOR128
-#include ATTN_HEADER
+#ifdef ATTN__OPTIMIZED
+#pragma GCC pop_options
+typedef int attn__optimized; /* gcc is back with the next token, but forgets a macro: */
+#undef __OPTIMIZE__
 #endif
 
 #ifdef ATTN__OPTIMIZED_SIZE
@@ -12834,12 +12862,14 @@ ATTN__TARGET static void ATTN__NAME(sum_distances)(const attn__tile *t, void *su
 
 #endif /* ATTN_NO_TRAINING */
 
+#define ATTN__MOST_LANES (ATTN__TILE_COLS > ATTN__SMALL_ROWS ? ATTN__TILE_COLS : ATTN__SMALL_ROWS) /* of a block */
+
 /* Both results are shrunk to the larger of the two maxima of each query; then their sums and outputs are added. */
 ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__state *a, const attn__state *b, size_t dims,
                                            attn__number scale)
 {
     ATTN__NAME(strips) e = ATTN__NAME(strips_of)(a->layout, dims, t->queries);
-    ATTN__R *max = (ATTN__R *)a->max, *sum = (ATTN__R *)a->sum, factor[ATTN__TILE_COLS], factor_b[ATTN__TILE_COLS];
+    ATTN__R *max = (ATTN__R *)a->max, *sum = (ATTN__R *)a->sum, factor[ATTN__MOST_LANES], factor_b[ATTN__MOST_LANES];
     const ATTN__R *max_b = (const ATTN__R *)b->max, *sum_b = (const ATTN__R *)b->sum;
     ATTN__PARAMS params = ATTN__NAME(exp_params)(scale);
     ATTN__V x, y, top;
@@ -13252,7 +13282,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
     {
         ATTN__IF_TYPE(ATTN__BASE(begin)), ATTN__IF_TYPE(ATTN__BASE(scale_keys)), ATTN__IF_TYPE(ATTN__BASE(softcap)),
         ATTN__IF_TYPE(ATTN__BASE(edit)), ATTN__IF_TYPE(ATTN__BASE(softmax)), ATTN__IF_TYPE(ATTN__BASE(drop)),
-        ATTN__LARGE ? ATTN__IF_TYPE(ATTN__BASE(merge)) : NULL, ATTN__IF_TYPE(ATTN__BASE(finish)),
+        ATTN__IF_TYPE(ATTN__BASE(merge)), ATTN__IF_TYPE(ATTN__BASE(finish)),
         ATTN__IF_TYPE(ATTN__BASE(scale)),
         ATTN__LARGE ? ATTN__IF_TYPE(ATTN__BASE(weights)) : NULL,
 #ifndef ATTN_NO_TRAINING

@@ -192,12 +192,13 @@ static int is_near(const attn_kv_cache *cache, int which, attn_tensor from, size
     size_t slot = j % cache->k.len;
     real scale = (real)*kv_scale_at(cache, which, b, h, slot);
     int finite = is_finite_row(from, b, h, i), held = 1;
+    const real slack = test_wide == ATTN_F64 ? 1e-6L : 0x1p-15L;
     for (size_t d = 0; d < from.dim; d++) {
         real n = (real) * (const signed char *)test_tensor_at(side(cache, which), b, h, slot, d);
         real x = test_tensor_get(from, b, h, i, d);
         held &= n >= -127 && n <= 127;
         real narrowed = from.dtype == ATTN_F64 ? test_ulp(x, ATTN_F32) / 2 : 0;
-        held &= finite ? fabsl(n * scale - x) <= scale / 2 * (1 + 1e-6L) + narrowed : isnan(n * scale);
+        held &= finite ? fabsl(n * scale - x) <= scale / 2 * (1 + slack) + narrowed : isnan(n * scale);
         held &= !finite || sdpa_finite((real)stored(cache, which, b, h, j, d));
     }
     return held;
