@@ -81,7 +81,8 @@
        ATTN_SMALL            the same functions within the same bounds from half the code: every row is computed as
                              ctx.batch_invariant has it, keys are never split, types of 16 bits and integers are widened
                              first; AVX2 or plain C on x86-64; texts of dry runs are one line, those of faults the
-                             status's. With scratch a call takes at most 6 KiB of stack, gradients aside
+                             status's. With scratch a call takes at most 6 KiB of stack, gradients and steps aside;
+                             attention of up to 256 dims that has no memory 16 KiB
        ATTN_NO_OPTIMIZE      gcc without -O compiles kernels as it does the rest, for debugging
        ATTN_SQRT ATTN_EXP    double to double, instead of <math.h>; ATTN_POW has two arguments. With all seven -lm is
        ATTN_LOG ATTN_TANH    not needed
@@ -95,11 +96,11 @@
        ATTN_NO_F64                                                              299                             194
        ATTN_NO_F64 ATTN_NO_TRAINING                                             258                             186
        ATTN_NO_AVX512                                                           308                             208
-       ATTN_NO_SIMD                                                             203                            99.2
+       ATTN_NO_SIMD                                                             204                            99.9
        ATTN_SMALL                                                               170                             103
-       ATTN_SMALL ATTN_NO_F64                                                   141                            69.4
-       ATTN_SMALL ATTN_NO_F64 ATTN_NO_TRAINING                                  105                            56.1
-       ATTN_SMALL ATTN_NO_F64 ATTN_NO_TRAINING ATTN_NO_SIMD -Os                88.1                            36.6
+       ATTN_SMALL ATTN_NO_F64                                                   141                            69.7
+       ATTN_SMALL ATTN_NO_F64 ATTN_NO_TRAINING                                  105                            56.5
+       ATTN_SMALL ATTN_NO_F64 ATTN_NO_TRAINING ATTN_NO_SIMD -Os                89.1                            37.6
 */
 #if !defined(ATTN__PASS) && !defined(ATTN__GROUND)
 
@@ -483,8 +484,8 @@ typedef struct attn_opts {
    beyond Lq or Lk, dropout.p not in 0 <= p < 1, an unknown enum; starts that do not begin with 0, decrease or go beyond
    the rows; with lists of blocks, q_len or kv_len 0, a count > width, an index beyond the keys or not ascending.
    NOMEM: ctx->scratch too small (see attn_dry_run; it does not grow with Lq, nor with Lk beyond one tile, or 32 splits
-   where there are fewer blocks of queries than tasks, or fewer items, whose key heads lie side by side), or ATTN_MALLOC
-   failed.
+   where there are fewer blocks of queries than tasks, or fewer items, whose key heads lie side by side; with ATTN_SMALL
+   once more beyond 4096 keys), or ATTN_MALLOC failed.
                                                       Vaswani 2017, arXiv 1706.03762; Dao 2022, arXiv 2205.14135 */
 ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
                                const attn_ctx *ctx);
@@ -3732,7 +3733,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
 
 /* at[j] = where the row of t of the jth key of the runs is. `quarter` not 0, for what is prefetched: in the order 0,
    quarter, 2 quarter, 3 quarter, 1, quarter + 1, .., as memory is fastest in several streams. */
-ATTN__HOT static void attn__point_at(const attn__block *block, const char **at, const attn_tensor *t, size_t quarter)
+ATTN__HOT void attn__point_at(const attn__block *block, const char **at, const attn_tensor *t, size_t quarter)
 {
     const ptrdiff_t step = attn__step(t);
     const attn__shared *shared = block->shared;
@@ -8186,9 +8187,11 @@ typedef uint32_t attn__number_bits;
    are, and what of few rows stands between them; what takes gcc long and gains little is left out. */
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE__) && !defined(ATTN_NO_OPTIMIZE)
 #define ATTN__OPTIMIZED 1
-#define ATTN__HOT __attribute__((optimize("O2")))
+#define ATTN__HOT __attribute__((optimize("O2"))) static
+#define ATTN__LEAF ATTN__INLINE /* of these kernels */
 #else
-#define ATTN__HOT
+#define ATTN__HOT static
+#define ATTN__LEAF static
 #endif
 
 /* A small build is compiled for size, but for kernels of vectors; where there are none, as the program is. */
@@ -8306,7 +8309,7 @@ ATTN__NOINLINE void attn__release(void *p)
     ATTN__ERRNO_KEEP(saved);
 }
 
-ATTN__INLINE size_t attn__min(size_t a, size_t b)
+ATTN__LEAF size_t attn__min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -8435,7 +8438,7 @@ static int attn__tensor_bad(const attn_tensor *t)
     return !t->data && attn__is_shape(t, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX);
 }
 
-ATTN__INLINE_IF_LARGE size_t attn__size(attn_dtype dtype) /* bytes of an element; 1 for an unknown dtype */
+ATTN__INLINE size_t attn__size(attn_dtype dtype) /* bytes of an element; 1 for an unknown dtype */
 {
     static const unsigned char attn__sizes[] = {4, 8, 2, 2, 1, 1};
     return (unsigned)dtype < sizeof attn__sizes ? attn__sizes[dtype] : 1;
@@ -10102,8 +10105,8 @@ typedef struct attn__kernels {
 /* Few rows of x by all keys: out = x K^T; or with `values` out += x V, in chains of FEW_CHAIN keys, of which the first
    key begins one. The queries of all heads share the read of some keys. Of what is prefetched each job takes its share,
    so that memory has something to do while any of them computes. */
-ATTN__HOT static void attn__run_few(const attn__kernels *kern, void *out, size_t ld, const void *x, size_t ldx,
-                                    const attn__operand *operand, int values)
+ATTN__HOT void attn__run_few(const attn__kernels *kern, void *out, size_t ld, const void *x, size_t ldx,
+                             const attn__operand *operand, int values)
 {
     const size_t step = values ? ATTN__FEW_CHAIN : kern->dot_keys, size = kern->size;
     size_t head, r, n;
@@ -11151,7 +11154,7 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__TRUE(condition) (0 - (ATTN__BITS)(condition))
 #define ATTN__CHOOSE(condition, x, y) ((condition) ? (x) : (y))
 #define ATTN__PICK(a, b, x, y) ATTN__CHOOSE(ATTN__NAME(less)(a, b), x, y)
-#if ATTN__PASS == ATTN__PASS_VECTOR128 &&                                                                              \
+#if (ATTN__PASS == ATTN__PASS_VECTOR128 || !ATTN__HAS_VECTORS) &&                                                      \
     ((ATTN__REAL_F64 && defined(__FP_FAST_FMA)) || (!ATTN__REAL_F64 && defined(__FP_FAST_FMAF)))
 #define ATTN__FMA(a, b, c) ATTN__OF_REAL(__builtin_fmaf, __builtin_fma)(a, b, c)
 #endif
@@ -12862,7 +12865,7 @@ ATTN__TARGET static void ATTN__NAME(sum_distances)(const attn__tile *t, void *su
 
 #endif /* ATTN_NO_TRAINING */
 
-#define ATTN__MOST_LANES (ATTN__TILE_COLS > ATTN__SMALL_ROWS ? ATTN__TILE_COLS : ATTN__SMALL_ROWS) /* of a block */
+#define ATTN__MOST_LANES (ATTN__TILE_COLS > 16 ? ATTN__TILE_COLS : 16) /* of a block, which a small build has of AVX2 */
 
 /* Both results are shrunk to the larger of the two maxima of each query; then their sums and outputs are added. */
 ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__state *a, const attn__state *b, size_t dims,
@@ -13282,7 +13285,8 @@ static const attn__kernels ATTN__NAME(kernels) = {
     {
         ATTN__IF_TYPE(ATTN__BASE(begin)), ATTN__IF_TYPE(ATTN__BASE(scale_keys)), ATTN__IF_TYPE(ATTN__BASE(softcap)),
         ATTN__IF_TYPE(ATTN__BASE(edit)), ATTN__IF_TYPE(ATTN__BASE(softmax)), ATTN__IF_TYPE(ATTN__BASE(drop)),
-        ATTN__IF_TYPE(ATTN__BASE(merge)), ATTN__IF_TYPE(ATTN__BASE(finish)),
+        ATTN__IF_TYPE(ATTN__LARGE ? ATTN__BASE(merge) : ATTN__OF_REAL(attn__merge_scalar_f32, attn__merge_scalar_f64)),
+        ATTN__IF_TYPE(ATTN__BASE(finish)),
         ATTN__IF_TYPE(ATTN__BASE(scale)),
         ATTN__LARGE ? ATTN__IF_TYPE(ATTN__BASE(weights)) : NULL,
 #ifndef ATTN_NO_TRAINING

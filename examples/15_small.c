@@ -24,7 +24,11 @@ enum { LAST_ISA = ATTN_ISA_AVX512BF16 };
 static const char prompt[] = "The queen ";
 enum { SENTENCES = 8, LONGEST = 640 }; /* where it ends: lines, characters */
 enum { KEPT = 2752 };                  /* bytes of a layer's cache: attn_kv_cache_size tells them */
-enum { SCRATCH = 24 << 10 };           /* bytes for attention: a dry run tells them, for as many tokens as may be */
+#ifdef SMALL_BOARD                     /* bytes for attention: a dry run tells them, for as many tokens as may be */
+enum { SCRATCH = 4 << 10 };
+#else
+enum { SCRATCH = 24 << 10 }; /* kernels of vectors take more */
+#endif
 
 /* Each layer keeps the keys and values of the last WINDOW characters: a ring, of 8-bit integers with a scale for each
    row. Text may go on for ever. */

@@ -44,7 +44,8 @@ typedef long double real; /* what references are computed in */
 
 /* ---- what the implementation is: these are of tests/attn_impl.c ---- */
 extern const int test_small; /* ATTN_SMALL */
-int test_invariant(void);    /* a ctx.batch_invariant that makes rows it: 1, but either for ATTN_SMALL, of which all are */
+enum { SPLIT_KEYS = 4096 };  /* keys of a split then */
+int test_invariant(void); /* a ctx.batch_invariant that makes rows it: 1, but either for ATTN_SMALL, of which all are */
 int test_is_brief(const char *text); /* what that tells of a dry run: in one line, the instruction set and the type */
 
 /* The widest type that it computes in, F64 or, with ATTN_NO_F64, F32; and all of them: F32, that, F16, BF16. What is

@@ -748,8 +748,7 @@ TEST(sdpa_fences)
             if (test_maybe())
                 c.c.o.mask = test_fenced_pairs(ATTN_BOOL, test_maybe() ? Lq : 1, Lk, valid, backwards);
             if (test_maybe())
-                c.c.o.bias =
-                    test_fenced_pairs(test_floats[test_below(4)], test_maybe() ? Lq : 1, Lk, valid, backwards);
+                c.c.o.bias = test_fenced_pairs(test_floats[test_below(4)], test_maybe() ? Lq : 1, Lk, valid, backwards);
             if (wanted > 0)
                 c.c.o.lse = test_fenced_rows(wide, 1, Lq, 1, Lq, 1, test_maybe());
             if (wanted > 1 && wanted < 4)
@@ -832,7 +831,7 @@ TEST(sdpa_scratch_of_long)
                       single_query ? 1 : LONG, (int)heads, (int)width, bytes[0], bytes[1], bytes[2]);
             CHECK(bytes[2] > 0 && bytes[2] < width << 22);
             CHECK(bytes[1] == bytes[2]);
-            CHECK(bytes[0] == bytes[2] || (single_query && bytes[0] < bytes[2])); /* it has fewer splits */
+            CHECK(bytes[0] == bytes[2] || ((single_query || test_small) && bytes[0] < bytes[2])); /* fewer splits */
             if (getenv("SDPA_REPORT"))
                 printf("    %-7s %5d queries, %d heads, width %d: %zu bytes of scratch\n", attn_isa_string(isa),
                        single_query ? 1 : LONG, (int)heads, (int)width, bytes[1]);
@@ -865,7 +864,7 @@ TEST(sdpa_scratch_steady)
                 test_case("%s, kind %d, %zu queries, %zu keys", attn_isa_string(isa), n, Lq, Lk);
                 bytes = scratch_of(attn_bhld(memory, ATTN_F32, 1, q.heads, Lq, D), q, kv, &opts, &ctx);
                 first = l == 0 ? bytes : first;
-                CHECK(bytes == first);
+                CHECK(bytes == first || (test_small && (Lk > SPLIT_KEYS) != (lengths[0][1] > SPLIT_KEYS)));
             }
         }
 }
@@ -923,7 +922,7 @@ TEST(sdpa_scratch_grows)
                 }
                 test_case("%s, width %zu, %d heads: %zu, %zu, %zu bytes", attn_isa_string(isa), wide[w], (int)H,
                           bytes[0], bytes[1], bytes[2]);
-                if (many || wide[w] == 1)
+                if ((many || wide[w] == 1) && !test_small)
                     CHECK(bytes[0] == bytes[1] && bytes[1] == bytes[2]);
                 else
                     CHECK(bytes[0] <= bytes[1] && bytes[1] <= bytes[2]);

@@ -433,7 +433,8 @@ TEST(sdpa_tiles_scales)
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 4; n++) {
             attn_dtype dtype = n % 2 ? test_wide : ATTN_F32;
-            double large = dtype == ATTN_F64 ? 1e300 : 1e34, tiny = dtype == ATTN_F64 ? 1e-306 : 1e-37, dots[4] = {large, large, large, large};
+            double large = dtype == ATTN_F64 ? 1e300 : 1e34, tiny = dtype == ATTN_F64 ? 1e-306 : 1e-37,
+                   dots[4] = {large, large, large, large};
             attn_opts opts = {0};
             test_case("%s, %s, %s", attn_isa_string(isa), test_dtype_name(dtype), n / 2 ? "few" : "many");
             for (int times = 0; times < 4; times++, tiny /= 100) {
@@ -496,7 +497,7 @@ TEST(sdpa_tiles_scratch)
                                   keys[n]);
                         CHECK_STATUS(attn_sdpa(out, q, k, k, NULL, test_dry(&ctx, &dry)), ATTN_OK);
                         first = n == 0 ? dry.scratch : first;
-                        CHECK(dry.scratch == first);
+                        CHECK(dry.scratch == first || (test_small && keys[n] > SPLIT_KEYS && dry.scratch > first));
                     }
                     CHECK(first >= least);
                     least = first;

@@ -61,7 +61,7 @@ on_microbit() { board microbit 0 256K 0x20000000 16K "$arm -mcpu=cortex-m0" "$of
 # linked PROGRAM FLAGS SOURCE...: for the board.
 linked() {
     elf=$1 options=$2; shift 2
-    made "$o/$elf" $cc -std=c99 $warnings $apart $options -I. -nostartfiles -Wl,--gc-sections -T "$o/$board.ld" \
+    made "$o/$elf" $cc -std=gnu99 $warnings $apart $options -I. -nostartfiles -Wl,--gc-sections -T "$o/$board.ld" \
         "$@" -lm
 }
 
@@ -103,7 +103,7 @@ flash() {
     for program in 0 1 2; do
         flags="-Os $macros -DPROGRAM=$program"
         check "$board: program $program" linked "$board-$program.elf" "$flags" "$boards/size.c" "$boards/board.c" &&
-            check "$board: program $program without libc" made "$o/$board-$program.o" $cc -std=c99 $warnings $apart \
+            check "$board: program $program without libc" made "$o/$board-$program.o" $cc -std=gnu99 $warnings $apart \
                 $flags -I. -nostdlib -r -Wl,--gc-sections,-e,main "$boards/size.c" || return
     done
     for kind in o elf; do
@@ -138,7 +138,7 @@ alone() {
 
 host() {
     size=size
-    check "host: compiles" made "$o/host" $CC -std=c99 $warnings -Os $macros -I. $sources $LDFLAGS -lm || return
+    check "host: compiles" made "$o/host" $CC -std=gnu99 $warnings -Os $macros -I. $sources $LDFLAGS -lm || return
     run "$o/host" > "$work/said"
     check "host: ends well" [ $? = 0 ]
     grep -v '^stack\|^status\|^storage' "$work/said" | reads host
@@ -220,7 +220,8 @@ rows_of() {
 part_check_table() {
     for file in $files; do
         rows_of "$file" > "$work/rows"
-        check "$file has a table of sizes" [ -s "$work/rows" ]
+        check "$file has a table of sizes, with a row for each configuration" \
+            [ "$(rows | wc -l)" = "$(wc -l < "$work/rows")" ]
         while read -r all one row; do
             check "$file: $row: a row of the table" listed "$row" || continue
             flags_of "$row"
