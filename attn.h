@@ -930,7 +930,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 
    VERSIONS
        0.18.1  Builds are a tenth smaller, and scratch a little; gcc without -O compiles in less than half the time. Of
-               ATTN_SMALL: bounds hold beyond 16000 keys, and products of doubles that find no memory keep to their stack
+               ATTN_SMALL: bounds hold beyond 16000 keys; products of doubles that find no memory keep to their stack
        0.18.0  ATTN_SMALL and ATTN_NO_F64, for programs that have little memory
        0.17.0  The same numbers, from a file that is read from its top, attn_sdpa first, and from less code.
                attn_mha_backward takes a little less scratch. kv_lens that are not aligned are refused without being
