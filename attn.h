@@ -10275,8 +10275,8 @@ static void attn__are_reals(void *x, size_t rows, size_t cols) /* terms already 
 
 #ifdef ATTN__OPTIMIZED
 #pragma GCC push_options
-#pragma GCC optimize("O2", "no-tree-vrp", "no-thread-jumps", "no-tree-pre", "no-code-hoisting", "no-tree-vectorize",   \
-                     "no-schedule-insns2", "no-tree-dominator-opts", "no-gcse", "no-ivopts", "no-tree-pta")
+#pragma GCC optimize("O2", "no-tree-vrp", "no-thread-jumps", "no-tree-pre", "no-tree-vectorize", "no-schedule-insns2", \
+                     "no-tree-dominator-opts", "no-gcse", "no-ivopts", "no-tree-pta")
 #endif
 #if defined(ATTN__X86)
 #define ATTN__PASS ATTN__PASS_AVX2
