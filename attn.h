@@ -5523,13 +5523,14 @@ static float attn__store_row_i8(const attn__kernels *kern, signed char *out, ptr
         scale = (float)(largest / 127 + 7.006492321624087e-46);
     else if (!nonfinite && (double)scale * 127 > FLT_MAX)
         scale = (float)(FLT_MAX / 127 * (1 - 5.960464477539063e-8));
-    inverse = nonfinite || scale <= 0 ? 0 : (attn__number)attn__divide(1, (double)scale);
+    nonfinite |= !(scale > 0); /* all of them are zeros then, too */
+    inverse = ATTN__HAS_F64 && !nonfinite ? (attn__number)attn__divide(1, (double)scale) : 0;
     for (i = 0; i < row->cols; i += n) {
         n = attn__min(ATTN__ROW_BUFFER, row->cols - i);
         x = attn__buffered(kern, row, 0, i, n, buffer);
         for (d = 0; d < n; d++) {
             real = attn__is_f64(kern) ? (attn__number)((const double *)x)[d] : ((const float *)x)[d];
-            real = nonfinite ? 0 : ATTN__HAS_F64 || scale <= 0 ? real * inverse : real / scale;
+            real = nonfinite ? 0 : ATTN__HAS_F64 ? real * inverse : ATTN__NUMBER(divide)(real, (attn__number)scale);
             real += round;
             ATTN__MEMCPY(&bits, &real, sizeof bits);
             out[(ptrdiff_t)(i + d) * step] = (signed char)(bits & 255);
@@ -10317,7 +10318,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #endif
 
 #if !ATTN__HAS_F64
-ATTN__NOINLINE float attn__exp_float(float x)
+ATTN__TARGET_AS_WRITTEN ATTN__NOINLINE float attn__exp_float(float x)
 {
     const attn__params_scalar_f32 one = attn__exp_params_scalar_f32(1);
     return attn__exp_scaled_scalar_f32(x, &one);
@@ -11877,9 +11878,9 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(turn)(ATTN__R *x, size_t ld, void *view, attn_dtype dtype, ptrdiff_t cs,
                                                   size_t rows, size_t cols, attn__number alpha, int storing)
 {
-    const int real = dtype == ATTN__REAL;
+    const int real = ATTN__AVX512 || dtype == ATTN__REAL; /* AVX-512 has no others */
     const ptrdiff_t step = real ? cs : (ptrdiff_t)ATTN__BUFFER, size = (ptrdiff_t)attn__size(dtype);
-    ATTN__R buffer[ATTN__W * ATTN__BUFFER];
+    ATTN__R buffer[ATTN__AVX512 ? 1 : ATTN__W * ATTN__BUFFER];
     size_t r, c, high, wide;
     for (r = 0; r < rows; r += high) {
         high = real ? rows : attn__min(rows - r, ATTN__BUFFER);
