@@ -9663,7 +9663,7 @@ static float attn__log_float(float x)
     return ATTN__LOGF(x);
 }
 
-static float attn__sqrt_float(float x)
+ATTN__NOINLINE float attn__sqrt_float(float x) /* under -ffast-math gcc has but an estimate for 1 / sqrt(x) together */
 {
     return ATTN__SQRTF(x);
 }
