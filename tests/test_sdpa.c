@@ -1077,3 +1077,25 @@ TEST(sdpa_tiles)
         CHECK(check_tiles(&t, isa) > 0);
     }
 }
+
+/* Equal weights over many keys of one value: what rounding adds up to stays within the bound of the text. */
+TEST(sdpa_long_sums)
+{
+    enum { KEYS = 32768 };
+    attn_tensor q = test_tensor(ATTN_F32, 1, 1, 1, 1, T_BHLD), k = test_tensor(ATTN_F32, 1, 1, KEYS, 1, T_BHLD);
+    attn_tensor v = test_tensor(ATTN_F32, 1, 1, KEYS, 1, T_BHLD), out = test_tensor(ATTN_F32, 1, 1, 1, 1, T_BHLD);
+    const double bound = 21 + 512 + KEYS / 512;
+    memset(q.data, 0, sizeof(float)), memset(k.data, 0, KEYS * sizeof(float));
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 4; n++) {
+            const float x = 0.5f + (float)n * 0.1343f;
+            attn_ctx ctx = test_ctx(isa);
+            ctx.batch_invariant = n % 2;
+            for (size_t j = 0; j < KEYS; j++)
+                ((float *)v.data)[j] = x;
+            test_case("%s, value %g", attn_isa_string(isa), (double)x);
+            CHECK_STATUS(attn_sdpa(out, q, k, v, NULL, &ctx), ATTN_OK);
+            CHECK_NEAR(*(const float *)out.data, x, (double)x * bound * 0x1p-24);
+        }
+    test_release();
+}
