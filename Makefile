@@ -51,7 +51,7 @@ include tests/rules.mk tests/bench/rules.mk tests/boards/rules.mk examples/noteb
 all: $(notebooks) $(tools) $(outputs) $B/notebooks.html ## build and run the notebooks, write their pages; what you get by default
 	@mkdir -p $B/pictures
 	@$(foreach program,$(notebooks),echo && echo '==== $(program:$B/%=examples/%.c)' && \
-	    $(RUN) $(program) $(call how_to_run,$(program)) $B/pictures &&) :
+	    $(RUN) $(program) $(call how_to_run,$(program),$B/pictures) &&) :
 	@echo && echo '==== examples/05_translate.c' && echo && cat $B/output/05_translate.txt
 	@cp $B/output/05_cross_attention.svg $B/pictures
 	@echo 'A tiny demonstration model of 200 words. For t5-base: $B/05_translate DIRECTORY "text", see examples/README.md'
@@ -84,6 +84,7 @@ check-decoder: $B/decode_ids             ## compare generation with transformers
 train: $B/05_translate $(learners)       ## train the bundled model anew, to build/model, and score it; minutes
 	@mkdir -p $B/model && cp examples/models/bundled/spiece.model $B/model
 	@$(RUN) $B/grammar --corpus | $(RUN) $B/train $B/model
+	@$(RUN) $B/grammar --known > $B/model/known.json
 	@MODEL='$B/model' $(check) $T/bundled.sh model
 
 bench: $(benches) $B/libbench.so         ## compare speed with this machine's limits and with peers; minutes

@@ -14,11 +14,13 @@ static void print(const char *name, const double *numbers, int rows, int cols)
         printf("%9.4f%s", numbers[n], (n + 1) % cols ? "" : "\n");
 }
 
+static const char *find_directory(int argc, char **argv);
 static int same_by_the_library(const char *directory, const double *q, const double *k, const double *v,
                                const double *out);
 
 int main(int argc, char **argv)
 {
+    const char *directory = find_directory(argc, argv);
     double scores[QUERIES][KEYS], weights[QUERIES][KEYS], out[QUERIES][SIZE];
 
     /* 1. A query says what a word looks for, a key what a word is found by, a value what it has to give: a row of
@@ -70,12 +72,17 @@ int main(int argc, char **argv)
                 out[i][d] += weights[i][j] * v[j][d];
         }
     print("output", out[0], QUERIES, SIZE);
-    return same_by_the_library(argc > 1 ? argv[1] : ".", q[0], k[0], v[0], out[0]);
+    return same_by_the_library(directory, q[0], k[0], v[0], out[0]);
 }
 
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
 #include "show.h"
+
+static const char *find_directory(int argc, char **argv)
+{
+    return show_directory(argc, argv, "[DIRECTORY]", "Attention in plain loops, then in one call of attn.h.");
+}
 
 static int same_by_the_library(const char *directory, const double *q, const double *k, const double *v,
                                const double *out)

@@ -6,6 +6,9 @@
 #include "../attn.h"
 #include "show.h"
 
+static const char about[] = "Attention from its first step to its last: queries, keys, values, scores,\n"
+                            "weights, outputs; then eight heads side by side.";
+
 enum { INPUTS = 3, MODEL = 4, SIZE = 3 }; /* numbers in an input; in a query, a key, a value */
 enum { HEADS = 8, HEAD_SIZE = 64 };       /* the original Transformer: 8 heads of 64, 512 together */
 
@@ -17,7 +20,7 @@ static void real_heads(attn_mat x, const char *directory); /* step 11 */
 
 int main(int argc, char **argv)
 {
-    const char *directory = show_directory(argc, argv);
+    const char *directory = show_directory(argc, argv, "[DIRECTORY]", about);
 
     /* 1. Attention begins with one row of numbers for each input, a word for example: here three rows of four. */
     static const double inputs[INPUTS][MODEL] = {{1, 0, 1, 0}, {0, 2, 0, 2}, {1, 1, 1, 1}};
@@ -190,7 +193,7 @@ static void real_heads(attn_mat x, const char *directory)
 
     /* 11. With matrices that nobody has trained, but heads that do attend: each takes queries, keys and values of its
        own from the same inputs, runs steps 4 to 7, and so weighs the inputs in its own way. */
-    show_title("11. Beyond: eight heads that attend, from three matrices of 4 x 512, split, attended, joined");
+    show_title("11. Beyond: eight heads that attend, from matrices of 4 x 512, joined");
     for (unsigned i = 0; i < 3; i++) { /* queries, keys, values: weights between -1 and 1 from a seed */
         attn_mat w = attn_mat_new(ATTN_F64, MODEL, HEADS * HEAD_SIZE);
         show_random(w, 100 + i, -1, 1);

@@ -6,6 +6,8 @@
 #include "../attn.h"
 #include "show.h"
 
+static const char about[] = "Attention between four words, first word by word, then in matrix form.";
+
 enum { WORDS = 4, SIZE = 4 };
 
 static const char *const labels[WORDS] = {"word 1", "word 2", "word 3", "word 4"};
@@ -40,7 +42,7 @@ static void draw(const char *directory, attn_mat weights)
 
 int main(int argc, char **argv)
 {
-    const char *directory = show_directory(argc, argv);
+    const char *directory = show_directory(argc, argv, "[DIRECTORY]", about);
 
     /* 1. Four words, each as four numbers; a model would have learnt them. */
     static const float words[WORDS][SIZE] = {{0, 1, 1, 2}, {1, 0, 0, 2}, {1, 1, 0, 2}, {2, 1, 1, 1}};
@@ -54,7 +56,7 @@ int main(int argc, char **argv)
     static const float weights_key[SIZE][SIZE] = {{1, 1, 0, 2}, {1, 1, 2, 0}, {2, 1, 0, 2}, {0, 0, 0, 1}};
     static const float weights_value[SIZE][SIZE] = {{1, 2, 1, 1}, {1, 2, 0, 1}, {0, 0, 2, 0}, {2, 1, 1, 2}};
     attn_mat wq = square(weights_query), wk = square(weights_key), wv = square(weights_value);
-    show_title("2. Weights for queries, keys and values (the random ones that the notebook drew)");
+    show_title("2. Weights for queries, keys and values (those that the notebook drew)");
     show_mat_int("w_query", wq);
     show_mat_int("w_key", wk);
     show_mat_int("w_value", wv);
@@ -88,8 +90,8 @@ int main(int argc, char **argv)
     show_title("5. Scores divided by the square root of the key size");
     SHOW_TRY(attn_scores(scores1, q1, k, 0)); /* scale 0: 1 / sqrt(key size) */
     show_vec("scaled scores of word 1", scores1);
-    puts("(The notebook calls that size three. A key has four numbers here, and its code divides by\n"
-         "sqrt(4) = 2, as it should.)");
+    puts("(The notebook calls that size three. A key has four numbers here, and its code\n"
+         "divides by sqrt(4) = 2, as it should.)");
 
     /* 6. Softmax makes weights of the scores, which add up to 1: nearly all goes to the fourth word, 15 ahead of the
        next score, for exp(15) is three million. */
@@ -153,8 +155,9 @@ int main(int argc, char **argv)
         }
     SHOW_TRY(attn_attention(in_double[5], in_double[4], in_double[0], in_double[1], in_double[2], 0));
     compare(weights, square(notebook_weights), in_double[4]);
-    puts("(A float keeps 24 bits, some seven digits. TensorFlow, which the notebook uses, rounds exp and sums\n"
-         "otherwise: for the same score it printed 1.8553905e-07 in cell 8 and 1.8553907e-07 in cell 15.)");
+    puts("(A float keeps 24 bits, some seven digits. TensorFlow, which the notebook uses,\n"
+         "rounds exp and sums otherwise: for the same score it printed 1.8553905e-07 in\n"
+         "cell 8 and 1.8553907e-07 in cell 15.)");
 
     draw(directory, weights);
 

@@ -7,6 +7,9 @@
 #include "../attn.h"
 #include "show.h"
 
+static const char about[] = "One step of a decoder with attention: scores, weights, context vector; other\n"
+                            "ways to score, and other ways to turn scores into weights.";
+
 enum { STEPS = 4, NODES = 3 }; /* steps of the encoder, one annotation each; numbers in a hidden state */
 
 static const char *const nodes[] = {"node 1", "node 2", "node 3"};
@@ -100,7 +103,7 @@ static void three_normalisers(const char *directory, attn_mat notebook)
     show_vec("scores", scores);
     for (size_t i = 0; i < 3; i++)
         show_vec(names[i], attn_mat_rows(weights, i, 1));
-    puts("the scores of the decoder; step 1 scores 2 below the best: too low for all but softmax");
+    puts("the decoder's scores; step 1 is 2 below the best: too low for all but softmax");
     show_vec("scores", notebook);
     for (size_t i = 0; i < 3; i++)
         show_vec(names[i], attn_mat_rows(weights_of_notebook, i, 1));
@@ -117,7 +120,7 @@ static void three_normalisers(const char *directory, attn_mat notebook)
 
 int main(int argc, char **argv)
 {
-    const char *directory = show_directory(argc, argv);
+    const char *directory = show_directory(argc, argv, "[DIRECTORY]", about);
 
     /* 1. Two networks translate: an encoder reads the text, a decoder writes the translation. The decoder's hidden
        state, a row of numbers, is what it knows so far. It is the query: which word of the text matters for the next
@@ -176,8 +179,8 @@ int main(int argc, char **argv)
     show_title("8. Each annotation times its weight");
     SHOW_TRY(attn_weighted_values(applied, weights, annotations));
     show_mat("applied attention", attn_mat_t(applied));
-    puts("Beside the annotations as they were: next to nothing is left of the second and the third,\n"
-         "the first keeps an eighth of itself, and the fourth stands out.");
+    puts("Beside the annotations as they were: next to nothing is left of the second and\n"
+         "the third, the first keeps an eighth of itself, and the fourth stands out.");
     draw(directory, "03_applied_attention.svg", "Annotations times their weights", SHOW_ORANGE, 2, applied);
 
     /* 9. The sum over the steps is the context vector: one vector of the size of an annotation, with what the decoder
@@ -201,7 +204,7 @@ int main(int argc, char **argv)
 
     /* 12. Softmax leaves every key a little weight, as far as a number can hold it. Two others give exactly 0 to what
        scores too low, so that a program can leave it out. */
-    show_title("12. Beyond: softmax beside entmax15 and sparsemax, which leave out what scores low");
+    show_title("12. Beyond: softmax, entmax15 and sparsemax, which leave out low scores");
     three_normalisers(directory, scores);
     return show_done();
 }

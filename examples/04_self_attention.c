@@ -6,6 +6,8 @@
 #include "../attn.h"
 #include "show.h"
 
+static const char about[] = "Self-attention: the six words of a sentence attend to each other.";
+
 enum { WORDS = 6, SIZE = 3, QUERY = 1 }; /* QUERY: "journey" */
 
 static const char *const words[WORDS] = {"Your", "journey", "starts", "with", "one", "step"};
@@ -40,7 +42,7 @@ static void draw(const char *directory, attn_mat weights)
 
 int main(int argc, char **argv)
 {
-    const char *directory = show_directory(argc, argv);
+    const char *directory = show_directory(argc, argv, "[DIRECTORY]", about);
     show_precision(4);
 
     /* 1. A sentence attends to itself: each word is three numbers, which serve as its query, its key and its value
@@ -76,7 +78,7 @@ int main(int argc, char **argv)
         one_weight[j] = one_score[j] / sum;
     show_vec("weights", query_weights);
     printf("their sum: %.4f\n", (double)sum_of(one_weight));
-    puts("(a negative score would make a negative weight, scores that cancel a division by zero)");
+    puts("(a negative score would make a negative weight, scores that cancel a division\nby zero)");
 
     /* 5. Softmax divides exponentials, which are never negative. Here the largest score gets a little more than by
        plain division, 0.2379 instead of 0.2278. */
@@ -112,9 +114,9 @@ int main(int argc, char **argv)
     attn_mat scores = attn_mat_of(memory[0], ATTN_F32, WORDS, WORDS);
     show_title("8. Every word asks: all scores");
     puts("The terms of attention, for the query q = x2:\n"
-         "  score, or unnormalised weight   omega(2, j) = x2 . xj, a number for each word j\n"
-         "  weight                          alpha(2, j), the scores made to add up to 1 by softmax\n"
-         "  context vector                  z2, the sum of the inputs xj, each times alpha(2, j)");
+         "  score, or unnormalised weight   omega(2, j) = x2 . xj, one for each word j\n"
+         "  weight                          alpha(2, j), the scores after softmax\n"
+         "  context vector                  z2, the sum of the xj, each times alpha(2, j)");
     SHOW_TRY(attn_scores(scores, x, x, 1));
     show_mat("scores", scores);
     show_part(NULL, "words", x, SHOW_PURPLE, "query", "number", 2);

@@ -14,14 +14,17 @@
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
 #include "show.h"
+#include "models/known.h"
 #include "models/program.h"
 #include "models/translate.h"
 
 enum {
-    PIECE = 64,
-    PIECES = 1000,
-    CELLS = 2000000
-}; /* bytes of a label; labels on a side of a map; cells of all maps */
+    PIECE = 64,      /* bytes of a label */
+    PIECES = 1000,   /* labels on a side of a map */
+    CELLS = 2000000, /* of all maps */
+    WORDS = 8        /* that a warning names */
+};
+static const double MANY = 2e10; /* multiplications that take a good part of a second */
 
 typedef struct options {
     const char *directory, *from, *to, *prefix, *attention;
@@ -34,6 +37,9 @@ typedef struct options {
 typedef struct program {
     options opts;
     t5 model;
+    known taught;
+    program_progress progress; /* of a batch */
+    size_t steps;              /* of its search, texts together */
     translate_times times;
     translate_text *texts; /* [batch]: those of a batch that the model is to see, and what becomes of them */
     translation *results;
@@ -42,27 +48,28 @@ typedef struct program {
 
 /* ==== The command line =========================================================================================== */
 
-static const char help[] =
-    "usage: 05_translate [OPTION...] MODEL_DIR [TEXT...]\n"
-    "Translates each TEXT, or each line of the input, with the T5 model of a directory (config.json,\n"
-    "model.safetensors, spiece.model): a line of output for each, empty where the text is blank or fails.\n"
-    "  --from en --to LANG    from English to fr, de or ro (fr)\n"
-    "  --prefix TEXT          this before every text instead of \"translate English to French: \"\n"
-    "  --beams N              hypotheses to follow, 1 to 1024 (4)\n"
-    "  --greedy               one\n"
-    "  --max-length N         one more than the most tokens of a translation, 2 to 1000000 (300)\n"
-    "  --length-penalty X     a score is the sum of log-probabilities / length^X (1.0)\n"
-    "  --no-early-stopping    search on while a better translation may come\n"
-    "  --no-repeat-ngram N    no N tokens in a row twice; 0: they may (0)\n"
-    "  --scores               the score and a tab before each translation\n"
-    "  --ids                  ids of tokens instead of text\n"
-    "  --attention FILE.svg   draws how the translation of one TEXT attends to it\n"
-    "  --batch N              texts or lines at a time, 1 to 4096 (8; lines of a terminal: 1)\n"
-    "  --threads N            up to 1024; 0: one for each processor (0)\n"
-    "  --timing               tokens per second and peak memory, on stderr at the end\n"
-    "  --help                 this text\n"
-    "  --                     what follows is no option\n"
-    "Exit status: 0; 1 when a file, a text or memory fails; 2 when the command line is wrong.";
+static const char help[] = "usage: 05_translate [OPTION...] MODEL_DIR [TEXT...]\n"
+                           "Translates each TEXT, or each line of the input, with the T5 model of a\n"
+                           "directory (config.json, model.safetensors, spiece.model): a line of output\n"
+                           "for each, empty where the text is blank or fails.\n"
+                           "  --from en --to LANG    from English to fr, de or ro (fr)\n"
+                           "  --prefix TEXT          this before each TEXT, in place of what these say\n"
+                           "  --beams N              hypotheses to follow, 1 to 1024 (4)\n"
+                           "  --greedy               one\n"
+                           "  --max-length N         one more than the most tokens of a translation (300)\n"
+                           "  --length-penalty X     a score is log-probability / length^X (1.0)\n"
+                           "  --no-early-stopping    search on while a better translation may come\n"
+                           "  --no-repeat-ngram N    no N tokens in a row twice; 0: they may (0)\n"
+                           "  --scores               the score and a tab before each translation\n"
+                           "  --ids                  ids of tokens instead of text\n"
+                           "  --attention FILE.svg   draws how the translation of one TEXT attends to it\n"
+                           "  --batch N              texts or lines at a time (8; lines of a terminal: 1)\n"
+                           "  --threads N            up to 1024; 0: one for each processor (0)\n"
+                           "  --timing               tokens per second and peak memory, on stderr\n"
+                           "  --help                 this text\n"
+                           "  --                     what follows is no option\n"
+                           "Exit status: 0; 1 when a file, a text or memory fails; 2 when the command line\n"
+                           "is wrong.";
 
 /* What the options ask for together. */
 static int settle(options *o)
@@ -144,7 +151,54 @@ static const char *open_model(program *p)
     const checkpoint_opts opts = {program_show_progress, &loading};
     const char *error = t5_open(&p->model, p->opts.directory, &opts);
     program_end_progress(&loading);
-    return error;
+    if (error)
+        return error;
+    p->taught = known_of(&p->model.files);
+    return p->model.files.failed ? p->model.files.error : NULL;
+}
+
+static void show_step(void *user, const translation *result, const beam_search *search)
+{
+    program *p = (program *)user;
+    (void)result, (void)search;
+    program_show_count(&p->progress, ++p->steps, "tokens");
+}
+
+/* Translates the texts of a batch that the model is to see. */
+static const char *translate_texts(program *p, size_t count)
+{
+    size_t bytes = 0;
+    const char *error;
+    for (size_t i = 0; i < count; i++)
+        bytes += p->texts[i].size;
+    p->progress = program_progress_of("translating");
+    p->steps = 0;
+    if ((double)bytes * (double)p->model.files.bytes > MANY)
+        p->progress.next = 0;
+    program_show_count(&p->progress, 0, "tokens");
+    error = translate(&p->model, &p->opts.translate, p->texts, count, p->results, &p->times);
+    program_end_progress(&p->progress);
+    return program_about(p->opts.directory, error);
+}
+
+/* Says which words of a text the model has not learnt, and whether it may well be wrong; `where` is "text 1". */
+static void warn(const program *p, translate_text text, const translation *result, const char *where)
+{
+    size_t at = 0, size, said = 0;
+    for (; (size = known_not(&p->taught, text.text, text.size, &at)) > 0; at += size) {
+        if (said == WORDS) {
+            fputs(", ..", stderr);
+            break;
+        }
+        fprintf(stderr, said ? ", " : "%s: %s: words that it has never seen: ", program_name, where);
+        program_put(stderr, text.text + at, size < PIECE ? size : PIECE);
+        said++;
+    }
+    if (said)
+        putc('\n', stderr);
+    if ((double)result->score < p->taught.doubtful_below)
+        program_failed("%s: probably wrong: its score is %.3f, right ones are above %.3g", where, (double)result->score,
+                       p->taught.doubtful_below);
 }
 
 /* How a token is spelt, into a label: a space as a space, cut where a character ends. */
@@ -230,12 +284,13 @@ static const char *translate_batch(program *p, const translate_text *lines, size
 {
     const options *o = &p->opts;
     const char *error = NULL;
+    char where[64];
     size_t used = 0, next = 0;
     for (size_t i = 0; i < count; i++)
         if (is_text(lines[i]))
             p->texts[used++] = lines[i];
     if (used)
-        error = program_about(o->directory, translate(&p->model, &o->translate, p->texts, used, p->results, &p->times));
+        error = translate_texts(p, used);
     for (size_t i = 0; i < count && !error; i++) {
         const translation *result = is_text(lines[i]) ? &p->results[next++] : NULL;
         if (result && result->error[0]) {
@@ -243,6 +298,8 @@ static const char *translate_batch(program *p, const translate_text *lines, size
         } else if (lines[i].size > PROGRAM_LINE) {
             p->failed = program_failed("%s %lu: more than %d bytes", kind, (unsigned long)(first + i), PROGRAM_LINE);
         } else if (result) {
+            snprintf(where, sizeof where, "%s %lu", kind, (unsigned long)(first + i));
+            warn(p, lines[i], result, where);
             print_translation(o, result);
         }
         putchar('\n');
@@ -322,6 +379,8 @@ int main(int argc, char **argv)
     program_begin(show_program = "05_translate");
     p.opts.translate = translate_defaults();
     p.opts.translate.search.beams = 0; /* not given */
+    p.opts.translate.step = show_step;
+    p.opts.translate.user = &p;
     status = read_options(&p.opts, argc, argv);
     if (status)
         return status;

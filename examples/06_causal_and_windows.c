@@ -7,6 +7,8 @@
 #include "../attn.h"
 #include "show.h"
 
+static const char about[] = "Visibility: each option of attn_sdpa that hides keys from queries, as a map.";
+
 #define MAPS 12
 #define LONGEST 7
 #define SIZE 4
@@ -60,7 +62,7 @@ static void look(const char *title, const char *name, size_t Lq, size_t Lk, attn
 
 int main(int argc, char **argv)
 {
-    const char *directory = show_directory(argc, argv);
+    const char *directory = show_directory(argc, argv, "[DIRECTORY]", about);
     const char *texts = "AABB-CC"; /* -: padding */
     const attn_opts none = {0};
     attn_opts opts = none;
@@ -89,12 +91,10 @@ int main(int argc, char **argv)
     /* 3. Where keys are kept from earlier calls, the queries are the last positions: the diagonal ends in the lower
        right corner, at the last key. */
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
-    look("3. Causal, lower right: the last query sits at the last key, as when four new tokens follow three old ones",
-         "causal, lower right", 4, 7, opts);
+    look("3. Causal, lower right: the last query sits at the last key (4 after 3)", "causal, lower right", 4, 7, opts);
 
     /* 4. A query that comes before every key sees nothing: its output is zeros. */
-    look("4. The same with more queries than keys: the first three come before every key and see none",
-         "lower right, Lq > Lk", 7, 4, opts);
+    look("4. The same with more queries than keys: the first three see none", "lower right, Lq > Lk", 7, 4, opts);
 
     /* 5. Or the program says at which position the first query sits. */
     opts.causal = ATTN_CAUSAL_OFFSET;
@@ -104,8 +104,7 @@ int main(int argc, char **argv)
 
     /* 6. That position may lie before the first key. The sum over no keys is 0, and the logarithm of 0 is -infinity. */
     offset = -2;
-    look("6. Causal, offset -2: a row without keys gives zeros and log-sum-exp -infinity, never NaN",
-         "causal, offset -2", 6, 6, opts);
+    look("6. Causal, offset -2: a row without keys gives zeros, and lse -infinity", "causal, offset -2", 6, 6, opts);
 
     /* 7. A window shows a fixed number of keys to the left and to the right of the query's position, so that the work
        grows with the length of the text and not with its square. */
@@ -113,15 +112,14 @@ int main(int argc, char **argv)
     opts.window.on = 1;
     opts.window.left = 2;
     opts.window.right = 1;
-    look("7. Window, left 2 and right 1: up to 2 + 1 + 1 keys, the query's own among them", "window, left 2, right 1",
-         7, 7, opts);
+    look("7. Window, left 2 and right 1: up to 2 + 1 + 1 keys, its own among them", "window, left 2, right 1", 7, 7,
+         opts);
 
     /* 8. With a causal rule each query sees the last three keys, its own among them. The first Mistral 7B has such a
        window, of 4096. */
     opts.window.right = -1;
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
-    look("8. Window, left 2 and right unlimited, with causal lower right: a sliding window of 3",
-         "lower right, window left 2", 5, 7, opts);
+    look("8. Window, left 2, with causal lower right: a sliding window of 3", "lower right, window left 2", 5, 7, opts);
 
     /* 9. Either side may be without limit, and the offset counts without a causal rule, too. */
     opts = none;
@@ -140,7 +138,7 @@ int main(int argc, char **argv)
     opts.q_lens = &valid_queries;
     opts.kv_lens = &valid_keys;
     keys[5][0] = keys[6][0] = values[5] = values[6] = NAN;
-    look("10. Valid lengths, 4 of 6 queries and 5 of 7 keys, causal lower right: the last valid ones meet",
+    look("10. Valid lengths, 4 of 6 queries and 5 of 7 keys: the last valid ones meet",
          "lower right, 4 of 6 and 5 of 7", 6, 7, opts);
     values[5] = 5;
     values[6] = 6;
@@ -154,8 +152,8 @@ int main(int argc, char **argv)
         for (int j = 0; j < LONGEST; j++)
             same_text[i][j] = texts[i] == texts[j] && texts[i] != '-';
     keys[4][0] = values[4] = NAN;
-    look("11. Mask and causal: three texts in one row, A A B B - C C, see only themselves; the padding sees none",
-         "causal, mask of three texts", 7, 7, opts);
+    look("11. Mask and causal: texts A A B B - C C see themselves, the padding none", "causal, mask of three texts", 7,
+         7, opts);
 
     /* 12. A bias is added to the scores, and makes keys count for more or for less; here less with distance. (Key 4
        holds NaN since step 11, and hidden it harms nothing.) */

@@ -6,6 +6,8 @@
 #include "../attn.h"
 #include "show.h"
 
+static const char about[] = "Key/value caches: a text is read once, and then grows token by token.";
+
 enum { LAYERS = 3, HEADS = 4, KV_HEADS = 2, SIZE = 16, WIDTH = HEADS * SIZE, LETTERS = 128 };
 enum { LONGEST = 20, PROMPT = 13, RING = 8, BEAMS = 3, SHARED = 10 };
 enum { PACKED = (HEADS + 2 * KV_HEADS) * SIZE }; /* queries, keys and values of a token, side by side */
@@ -157,7 +159,7 @@ static double bytes_for_token(size_t kv_heads, size_t size, attn_dtype dtype)
     return (double)(large - small) / 1000;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static const char *const names[] = {"f32", "f16", "bf16", "i8"};
     static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_I8};
@@ -171,6 +173,7 @@ int main(void)
     attn_status status;
     attn_ctx ctx = show_ctx; /* with which values are those of the caches */
 
+    show_directory(argc, argv, "", about);
     causal.causal = ATTN_CAUSAL_LOWER_RIGHT;
     windowed = causal;
     windowed.window.on = 1;
@@ -183,10 +186,10 @@ int main(void)
         attn_mat_cols(attn_mat_of(weights[0], ATTN_F32, WIDTH, PACKED), WIDTH + KV_HEADS * SIZE, KV_HEADS * SIZE), 1,
         &ctx));
 
-    show_title("1. All at once, to compare with: the whole text goes through the layers, causal, without a cache");
+    show_title("1. All at once, to compare with: the whole text, causal, without a cache");
     take(&whole, &text, 1, 0, LONGEST);
     run(&whole, NULL, &causal);
-    printf("%d tokens \"%s\", %d layers, %d query heads on %d of keys and values, %d numbers each\n", LONGEST, text,
+    printf("%d tokens \"%s\", %d layers,\n%d query heads on %d of keys and values, %d numbers each\n", LONGEST, text,
            LAYERS, HEADS, KV_HEADS, SIZE);
 
     show_title("2. Prefill: the prompt enters empty caches, one for each layer, in one step");
@@ -205,10 +208,10 @@ int main(void)
     }
     SHOW_TRY(attn_qkv(&q, &k, &v, part.qkv, ATTN_F32, 1, 1, HEADS, KV_HEADS, SIZE));
     status = attn_kv_cache_append(&cache[0], k, v, NULL);
-    printf("one more than the capacity of %d: %s, %s: %s\n", LONGEST, name_of(status), show_fault.argument,
+    printf("one more than the capacity of %d: %s,\n%s: %s\n", LONGEST, name_of(status), show_fault.argument,
            show_fault.text);
 
-    show_title("4. Truncate: four guessed tokens are looked at in one step, the wrong ones forgotten in every layer");
+    show_title("4. Truncate: four guessed tokens are read at once, the wrong ones forgotten");
     go_back(cache, PROMPT);
     take(&part, guess, 1, PROMPT, 4);
     run(&part, cache, &causal);
@@ -218,7 +221,7 @@ int main(void)
     print_held(cache, 0);
     take(&part, &text, 1, PROMPT + 1, 1);
     run(&part, cache, &causal);
-    printf(", continued to ");
+    printf(",\ncontinued to ");
     print_held(cache, 0);
     printf(": %s\n", compare(&part, whole.x + PROMPT + 1));
 
@@ -257,15 +260,15 @@ int main(void)
     }
     SHOW_TRY(attn_qkv(&q, &k, &v, part.qkv, ATTN_F32, 1, 1, HEADS, KV_HEADS, SIZE));
     status = attn_kv_cache_attend(attn_blhd(part.out, ATTN_F32, 1, 1, HEADS, SIZE), q, &cache[0], &causal, &show_ctx);
-    printf("without the window it would see tokens that are gone: %s: %s\n", show_fault.argument, name_of(status));
+    printf("without the window, tokens that it would see are gone:\n%s: %s\n", show_fault.argument, name_of(status));
     release(cache);
 
-    show_title("7. Beam search: three continuations of one prompt; the third is the best, the second is given up");
+    show_title("7. Beam search: three continuations; the third is best, the second given up");
     memset(lengths, 0, sizeof lengths);
-    use_memory(cache, 1); /* for one text; */
+    use_memory(cache, 1);             /* for one text; */
     take(&part, &text, 1, 0, SHARED); /* the prompt goes through the model once, */
     run(&part, cache, &causal);
-    use_memory(cache, BEAMS); /* the same memory for three: item 0 stays where it is, */
+    use_memory(cache, BEAMS);        /* the same memory for three: item 0 stays where it is, */
     for (int n = 0; n < LAYERS; n++) /* and is copied */
         for (size_t b = 1; b < BEAMS; b++)
             SHOW_TRY(attn_kv_cache_copy(&cache[n], b, 0, SHARED));

@@ -11,6 +11,9 @@
 #include <omp.h>
 #endif
 
+static const char about[] = "Threads and memory: the same attention on the library's threads, in a loop of\n"
+                            "the program's, and in memory of the program's.";
+
 enum { BATCH = 2, HEADS = 4, KV_HEADS = 2, LENGTH = 150, SIZE = 32 };
 
 static float queries[BATCH * HEADS][LENGTH * SIZE];
@@ -47,7 +50,7 @@ static void compare(const char *who)
     memset(again, 0, sizeof again);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     attn_tensor q = attn_bhld(queries, ATTN_F32, BATCH, HEADS, LENGTH, SIZE);
     attn_tensor k = attn_bhld(keys, ATTN_F32, BATCH, KV_HEADS, LENGTH, SIZE);
@@ -60,6 +63,7 @@ int main(void)
     char text[2000];
     attn_dry_run dry = {0, NULL, 0};
 
+    show_directory(argc, argv, "", about);
     opts.causal = ATTN_CAUSAL_UPPER_LEFT;
     show_random(attn_mat_of(queries, ATTN_F32, BATCH * HEADS, LENGTH * SIZE), 1, -1, 1);
     show_random(attn_mat_of(keys, ATTN_F32, BATCH * KV_HEADS, LENGTH * SIZE), 2, -1, 1);
@@ -67,7 +71,7 @@ int main(void)
 
     show_title("1. On this thread alone");
     SHOW_TRY(attn_sdpa(attn_bhld(alone, ATTN_F32, BATCH, HEADS, LENGTH, SIZE), q, k, v, &opts, &show_ctx));
-    printf("%d items, %d heads on %d of keys and values, %d queries and keys of %d numbers, causal\n", BATCH, HEADS,
+    printf("%d items, %d heads on %d of keys and values,\n%d queries and keys of %d numbers, causal\n", BATCH, HEADS,
            KV_HEADS, LENGTH, SIZE);
 
     show_title("2. On the library's pool of threads, this one included");
@@ -107,7 +111,7 @@ int main(void)
            again[0][0] == 0 && again[BATCH * HEADS - 1][LENGTH * SIZE - 1] == 0 ? "as it was" : "WRITTEN");
     free(ctx.scratch);
 
-    show_title("5. How it runs on this machine: what a dry run says, for one thread and for four");
+    show_title("5. How it runs on this machine, by a dry run: for one thread and for four");
 #ifdef _OPENMP
     printf("OpenMP shares the loop out to %d threads\n", omp_get_max_threads());
 #endif

@@ -5,6 +5,8 @@
 #include "../attn.h"
 #include "show.h"
 
+static const char about[] = "A block of a transformer, with random weights.";
+
 enum { WORDS = 6, SIZE = 8, HEADS = 2, INNER = 4 * SIZE, ROW = SIZE * sizeof(float) };
 static const char *const words[WORDS] = {"the", "cat", "sees", "the", "small", "dog"};
 /* What training would find, inputs x outputs: the four projections of attention, and up and down of feed-forward. */
@@ -82,7 +84,7 @@ static void run_block(float *x, float *weights)
 int main(int argc, char **argv)
 {
     static const double high[6] = {1, 1, 0.6, 0.6, 0.6, 0.3};
-    const char *directory = show_directory(argc, argv);
+    const char *directory = show_directory(argc, argv, "[DIRECTORY]", about);
     float x[WORDS * SIZE], positions[WORDS * SIZE], other[WORDS * SIZE], weights[2][WORDS * WORDS];
     show_map map = show_map_of("Weights of the layer, the mean of two heads", SHOW_BLUE, "word that asks",
                                "word that is attended to", 2);

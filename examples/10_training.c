@@ -9,6 +9,9 @@
 #include "../attn.h"
 #include "show.h"
 
+static const char about[] = "How attention learns to look back: a transformer of two layers is trained,\n"
+                            "for 250 steps; with --long for 1000, and then it is drawn.";
+
 enum { LETTERS = 16, LENGTH = 24, ITEMS = 16, TOKENS = ITEMS * LENGTH }; /* each step learns from ITEMS texts */
 enum { UNSEEN = 112 };                                               /* the seed of texts that it does not learn from */
 enum { LAYERS = 2, HEADS = 2, SIZE = 32, SHORT = 250, LONG = 1000 }; /* SHORT, LONG: so many steps */
@@ -305,7 +308,7 @@ int main(int argc, char **argv)
     int head[LAYERS], guess[LENGTH];
     if (is_long)
         argv[1] = argv[0], argv++, argc--;
-    directory = show_directory(argc, argv);
+    directory = show_directory(argc, argv, "[--long] [DIRECTORY]", about);
     show_precision(2);
     show_threshold(100);
 
@@ -324,13 +327,12 @@ int main(int argc, char **argv)
     begin();
     show_mat("embed", mat(weights.embed, LETTERS, SIZE));
     show_mat("wq of layer 1", square(weights.wq[0]));
-    printf("wk, wv and wo are like it, and so is layer 2; unembed (%d, %d); %d numbers in all\n", SIZE, LETTERS,
-           NUMBERS);
+    printf("wk, wv and wo are like it, so is layer 2; unembed (%d, %d); %d in all\n", SIZE, LETTERS, NUMBERS);
 
     /* 3. Forward: from letters to the chances of the next one. The loss is the surprise at what comes, minus the
        logarithm of the chance that the model gave it. A model that knows nothing gives each of 16 letters a
        sixteenth. */
-    show_title("3. What it knows: the loss is that of a guess among 16, and the heads look everywhere");
+    show_title("3. What it knows: its loss is a guess among 16, its heads look everywhere");
     forward(1);
     memcpy(before, looks[1][0], sizeof before);
     printf("loss %.2f, -log(1/16) = %.2f\n", loss(-1), log(LETTERS));
@@ -338,7 +340,7 @@ int main(int argc, char **argv)
 
     /* 4. The gradient says for each number how the loss changes with it. The backward pass finds all 9216 at once, from
        the last line of forward to the first; to move one number a little and compute the loss anew checks it. */
-    show_title("4. How the loss changes with some of the numbers: their gradient, and what trying says");
+    show_title("4. How the loss changes with some numbers: their gradient, and by trying");
     backward();
     printf("number            gradient      trying\n");
     check_gradient("embed", weights.embed[letter[0]]);
@@ -353,7 +355,7 @@ int main(int argc, char **argv)
        rises meanwhile, as the model looks up what is not there yet; later it learns to expect, among new letters, those
        that have not come. The last columns: the largest share that a head of layer 1 gives to the letter before, and a
        head of layer 2 to letters that followed. */
-    show_title("5. Training: each step reads 16 new texts, forward and backward, and changes every number");
+    show_title("5. Training: each step reads 16 new texts, and changes every number");
     printf("      loss of letters      most that a head looks at\n");
     printf("step   new   repeated    letter before   that followed\n");
     for (int step = 1; step <= steps; step++) {
@@ -369,7 +371,7 @@ int main(int argc, char **argv)
 
     /* 6. In texts that it has never seen it knows what comes as soon as the letters repeat: it has not learnt texts,
        but how to look something up. */
-    show_title("6. The texts of the beginning again, which it has not learnt from: what comes next in the first one");
+    show_title("6. Texts that it has not learnt from: what comes next in the first one");
     write_texts(UNSEEN);
     forward(1);
     print_text("text", letter);
@@ -381,7 +383,7 @@ int main(int argc, char **argv)
     /* 7. How it does it: each letter in layer 1 notes which one stood before it; heads of layer 2 ask for those that
        note the present letter, and find what followed it. Nobody built that in. In the maps a row is a letter that
        asks; # is half of its weight or more, + a tenth or more. */
-    show_title("7. How: in layer 1 a head looks at the letter before, in layer 2 at the one that followed");
+    show_title("7. How: a head of layer 1 looks at the letter before, of 2 at what followed");
     print_shares();
     head[0] = share(0, 1, 0) > share(0, 0, 0);
     head[1] = share(1, 1, 1) > share(1, 0, 1);

@@ -7,6 +7,9 @@
 #include "../attn.h"
 #include "show.h"
 
+static const char about[] = "Packed texts, pages, lists of blocks: three ways to leave out what nobody\n"
+                            "looks at.";
+
 enum { HEADS = 4, KV_HEADS = 2, SIZE = 16, LETTERS = 128 };
 enum { TEXTS = 3, ROWS = 20 };                        /* packed */
 enum { ITEMS = 2, PAGE = 4, PAGES = 6, ENTRIES = 4 }; /* tokens of a page; pages; pages that the table names per item */
@@ -65,21 +68,21 @@ static void packed_texts(void)
     size_t starts[TEXTS + 1] = {0, 5, 18, 20}, pairs = 0, longest = 0; /* where each begins, and where the last ends */
     attn_opts opts = {0};
 
-    show_title("1. Packed: three texts, one after another in the same tensor, attended in one call");
+    show_title("1. Packed: three texts, one after another, attended in one call");
     opts.sequences = TEXTS;
     opts.q_starts = opts.kv_starts = starts;
     take(&one, together, 1, ROWS);
     SHOW_TRY(attn_sdpa(one.out, one.q, one.k, one.v, &opts, &show_ctx));
 
-    printf("text               rows  last output              alone\n");
+    printf("text           rows  last output              alone\n");
     for (size_t s = 0; s < TEXTS; s++) {
         size_t first = starts[s], length = starts[s + 1] - first;
         take(&other, texts[s], 1, length);
         SHOW_TRY(attn_sdpa(other.out, other.q, other.k, other.v, NULL, &show_ctx));
-        printf("%-15s %2d to %2d", texts[s], (int)first, (int)(first + length) - 1);
+        printf("%-14s%2d-%2d", texts[s], (int)first, (int)(first + length) - 1);
         print_output(one.out_data[first + length - 1]);
         print_output(other.out_data[length - 1]);
-        printf("  %s\n", compare(one.out_data[first], other.out_data, length));
+        printf(" %s\n", compare(one.out_data[first], other.out_data, length));
         pairs += length * length;
         longest = length > longest ? length : longest;
     }
@@ -151,7 +154,7 @@ static void shared_pages(void)
             printf("  '%c'", letters[b]);
             print_output(one.out_data[b]);
         }
-        printf("  against one cache: %s\n", compare(one.out_data, other.out_data, ITEMS));
+        printf(" %s\n", compare(one.out_data, other.out_data, ITEMS));
     }
 
     show_title("3. The table: which page holds tokens 0 to 3, 4 to 7, and so on");
@@ -168,7 +171,7 @@ static void shared_pages(void)
     table[0][0] = table[0][1] = table[1][0] = table[1][1] = UINT32_MAX;
     SHOW_TRY(attn_kv_pages_attend(one.out, one.q, &pages, &opts, &show_ctx));
     SHOW_TRY(attn_kv_cache_attend(other.out, other.q, &cache, &opts, &show_ctx));
-    printf("pages 5 and 2 given away, as a window of 4 does not reach back to them: %s\n",
+    printf("pages 5 and 2 given away, which a window of 4 does not reach: %s\n",
            compare(one.out_data, other.out_data, ITEMS));
     print_error("without the window they are missed", attn_kv_pages_attend(one.out, one.q, &pages, NULL, &show_ctx));
     attn_kv_cache_free(&cache);
@@ -263,7 +266,7 @@ static void block_lists(const char *directory)
 
 int main(int argc, char **argv)
 {
-    const char *directory = show_directory(argc, argv);
+    const char *directory = show_directory(argc, argv, "[DIRECTORY]", about);
     show_random(attn_mat_of(query_of, ATTN_F32, LETTERS, HEADS * SIZE), 1, -2, 2);
     show_random(attn_mat_of(key_of, ATTN_F32, LETTERS, KV_HEADS * SIZE), 2, -2, 2);
     show_random(attn_mat_of(value_of, ATTN_F32, LETTERS, KV_HEADS * SIZE), 3, -1, 1);

@@ -61,23 +61,25 @@ typedef struct program {
 
 /* ==== The command line =========================================================================================== */
 
-static const char help[] =
-    "usage: 12_search [OPTION...] MODEL_DIR FILE [QUERY...]\n"
-    "Prints the lines of FILE that are nearest in meaning to each QUERY, or to each line of the input, by a BERT\n"
-    "model of a directory (config.json, model.safetensors, vocab.txt or tokenizer.json, modules.json): score, a\n"
-    "tab, number of the line, a tab, the line. After the results of each query but a single QUERY's comes an "
-    "empty\n"
-    "line. Blank lines are not found, and of equal ones the first.\n"
-    "  --top N                lines for each query, 1 to 1000000 (5)\n"
-    "  --index                keeps the vectors of the lines in FILE.attn-index, and reads them there while FILE\n"
-    "                         and the model are what they were\n"
-    "  --embed OUT.npy        writes the vectors of the lines for numpy.load: a row for each line, zeros for one\n"
-    "                         that is blank or too long; without a QUERY that is all\n"
-    "  --threads N            up to 1024; 0: one for each processor (0)\n"
-    "  --timing               lines and tokens per second and peak memory, on stderr at the end\n"
-    "  --help                 this text\n"
-    "  --                     what follows is no option\n"
-    "Exit status: 0; 1 when a file, a line or memory fails; 2 when the command line is wrong.";
+static const char help[] = "usage: 12_search [OPTION...] MODEL_DIR FILE [QUERY...]\n"
+                           "Prints the lines of FILE that are nearest in meaning to each QUERY, or to each\n"
+                           "line of the input, by a BERT model of a directory (config.json,\n"
+                           "model.safetensors, vocab.txt or tokenizer.json, modules.json): score, a tab,\n"
+                           "number of the line, a tab, the line. An empty line comes after the results of\n"
+                           "each query, but for a single QUERY. Blank lines are not found, and of equal ones\n"
+                           "the first.\n"
+                           "  --top N                lines for each query, 1 to 1000000 (5)\n"
+                           "  --index                keeps the vectors of the lines in FILE.attn-index, and\n"
+                           "                         reads them there while FILE and the model are the same\n"
+                           "  --embed OUT.npy        writes the vectors of the lines for numpy.load: a row\n"
+                           "                         for each line, zeros for one that is blank or too long;\n"
+                           "                         without a QUERY that is all\n"
+                           "  --threads N            up to 1024; 0: one for each processor (0)\n"
+                           "  --timing               lines and tokens per second and peak memory, on stderr\n"
+                           "  --help                 this text\n"
+                           "  --                     what follows is no option\n"
+                           "Exit status: 0; 1 when a file, a line or memory fails; 2 when the command line\n"
+                           "is wrong.";
 
 /* Returns 0 or the exit status. */
 static int read_options(options *o, int argc, char **argv)
@@ -229,10 +231,12 @@ static const char *embed_lines(program *p)
     double start = program_now();
     size_t first, count;
     const char *error = NULL;
+    if (n->different > CHUNK / 4)
+        state.next = 0; /* the first chunk may take long */
     for (first = 0; first < n->different && !error; first += count) {
         count = n->different - first < CHUNK ? n->different - first : (size_t)CHUNK;
+        program_show_progress(&state, (double)first / (double)n->different);
         error = bert_embed(&p->model, n->vectors + first * p->model.config.hidden_size, n->kinds + first, count);
-        program_show_progress(&state, (double)(first + count) / (double)n->different);
     }
     program_end_progress(&state);
     p->embedding = program_now() - start;

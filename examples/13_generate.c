@@ -62,38 +62,43 @@ typedef struct program {
 
 /* ==== The command line =========================================================================================== */
 
-static const char help[] =
-    "usage: 13_generate [OPTION...] MODEL_DIR [TEXT]\n"
-    "Continues TEXT, or the input, with the decoder of a directory (config.json, model.safetensors,\n"
-    "tokenizer.json or tokenizer.model): Llama, Mistral, Qwen, Gemma 2 and 3, SmolLM.\n"
-    "  --chat                 each TEXT, or each line of the input, is the user's turn of a conversation;\n"
-    "                         thoughts of GPT-OSS are not printed, those of Qwen 3 and SmolLM3 are\n"
-    "  --system TEXT          what the conversation begins with, instead of the model's own\n"
-    "  --family NAME          its template: llama2 llama3 llama3.1 mistral-v1 mistral-v3 mistral-nemo\n"
-    "                         mistral-v7 chatml qwen2 qwen2.5 qwen3 smollm2 smollm3 gemma gpt-oss zephyr\n"
-    "                         (what the model's files tell)\n"
-    "  --no-thinking          Qwen 3 and SmolLM3 are to answer at once\n"
-    "  --date TEXT            today, for templates that tell it (as these write it)\n"
-    "  --template             prints what the model would read first, and ends; needs no weights\n"
-    "  --greedy               always the likeliest token, as --temperature 0\n"
-    "  --temperature X        0 to 100; above 1 evens the odds (*)\n"
-    "  --top-k N              of the N likeliest tokens; 0: of all (*)\n"
-    "  --top-p X              of the likeliest whose probabilities reach X, 0 to 1 (*)\n"
-    "  --repetition-penalty X above 1: against tokens that were there; 1: none (*)\n"
-    "                         (*: what the model's own generation_config.json says)\n"
-    "  --seed N               the same seed gives the same text (another each time)\n"
-    "  --max-tokens N         at most so many, in each answer (256)\n"
-    "  --stop TEXT            stops where this would be written\n"
-    "  --context N            room for so many tokens (4096, or what the model was trained for, if less)\n"
-    "  --cache TYPE           of keys and values: f32, f16, bf16, i8 (f32)\n"
-    "  --ids                  ids of tokens instead of text\n"
-    "  --prompt-ids \"N N...\"  ids instead of TEXT\n"
-    "  --threads N            up to 1024; 0: one for each processor (0)\n"
-    "  --timing               tokens per second, memory and the seed, on stderr at the end\n"
-    "  --help                 this text\n"
-    "  --                     what follows is no option\n"
-    "Exit status: 0; 1 when a file, a text or memory fails or the context is full; 2 when the command line\n"
-    "is wrong.";
+static const char help[] = "usage: 13_generate [OPTION...] MODEL_DIR [TEXT]\n"
+                           "Continues TEXT, or the input, with the decoder of a directory (config.json,\n"
+                           "model.safetensors, tokenizer.json or tokenizer.model): Llama, Mistral, Qwen,\n"
+                           "Gemma 2 and 3, SmolLM.\n"
+                           "  --chat                 each TEXT, or each line of the input, is the user's\n"
+                           "                         turn of a conversation; thoughts of GPT-OSS are not\n"
+                           "                         printed, those of Qwen 3 and SmolLM3 are\n"
+                           "  --system TEXT          what the conversation begins with, instead of the\n"
+                           "                         model's own\n"
+                           "  --family NAME          its template: llama2 llama3 llama3.1 mistral-v1\n"
+                           "                         mistral-v3 mistral-nemo mistral-v7 chatml qwen2 qwen2.5\n"
+                           "                         qwen3 smollm2 smollm3 gemma gpt-oss zephyr (what the\n"
+                           "                         model's files tell)\n"
+                           "  --no-thinking          Qwen 3 and SmolLM3 are to answer at once\n"
+                           "  --date TEXT            today, for templates that tell it (as these write it)\n"
+                           "  --template             prints what the model would read first, and ends; needs\n"
+                           "                         no weights\n"
+                           "  --greedy               always the likeliest token, as --temperature 0\n"
+                           "  --temperature X        0 to 100; above 1 evens the odds (*)\n"
+                           "  --top-k N              of the N likeliest tokens; 0: of all (*)\n"
+                           "  --top-p X              of the likeliest whose probabilities reach X (*)\n"
+                           "  --repetition-penalty X above 1: against tokens that were there; 1: none (*)\n"
+                           "                         (*: what the model's generation_config.json says)\n"
+                           "  --seed N               the same seed gives the same text (another each time)\n"
+                           "  --max-tokens N         at most so many, in each answer (256)\n"
+                           "  --stop TEXT            stops where this would be written\n"
+                           "  --context N            room for so many tokens (4096, or what the model was\n"
+                           "                         trained for, if less)\n"
+                           "  --cache TYPE           of keys and values: f32, f16, bf16, i8 (f32)\n"
+                           "  --ids                  ids of tokens instead of text\n"
+                           "  --prompt-ids \"N N...\"  ids instead of TEXT\n"
+                           "  --threads N            up to 1024; 0: one for each processor (0)\n"
+                           "  --timing               tokens per second, memory and the seed, on stderr\n"
+                           "  --help                 this text\n"
+                           "  --                     what follows is no option\n"
+                           "Exit status: 0; 1 when a file, a text or memory fails or the context is full;\n"
+                           "2 when the command line is wrong.";
 
 /* The type that --cache names; ATTN_F64 if it is none of them. */
 static attn_dtype cache_type(const char *name)
@@ -286,16 +291,25 @@ static const char *is_full(program *p)
     return p->error;
 }
 
+/* Multiplications that take a good part of a second: what has more of them shows its progress from the beginning. */
+static const double MANY = 2e10;
+
 /* The model reads what it has not read of the text. */
 static const char *read_rest(program *p)
 {
+    program_progress reading = program_progress_of("reading");
+    size_t begin = p->text.length;
     const char *error = NULL;
+    if ((double)(p->ids.count - begin) * (double)p->model.files.bytes > MANY)
+        reading.next = 0;
     if (p->ids.count > p->text.capacity)
         return is_full(p);
     while (p->text.length < p->ids.count && !error) {
         size_t at = p->text.length, count = p->ids.count - at < CHUNK ? p->ids.count - at : CHUNK;
+        program_show_progress(&reading, (double)(at - begin) / (double)(p->ids.count - begin));
         error = decoder_read(&p->model, &p->text, p->ids.ids + at, count, at + count < p->ids.count ? NULL : p->logits);
     }
+    program_end_progress(&reading);
     return of_model(p, error);
 }
 

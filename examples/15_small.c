@@ -166,8 +166,9 @@ static void write_number(unsigned long number, const char *what)
 }
 
 /* Each instruction set adds up in an order of its own, and must write the same. */
-int main(void)
+int main(int argc, char **argv)
 {
+    board_begin(argc, argv);
     for (int isa = ATTN_ISA_BEST; isa <= LAST_ISA; isa++) {
         attn_status status = attn_isa_available((attn_isa)isa) ? write_text((attn_isa)isa) : ATTN_OK;
         if (status != ATTN_OK) {

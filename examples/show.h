@@ -74,17 +74,6 @@ static inline void show__put_program(void)
         fprintf(stderr, "%s: ", show_program);
 }
 
-/* The directory for pictures: the program's only argument, or the current directory. */
-static inline const char *show_directory(int argc, char **argv)
-{
-    show_program = argv[0];
-    if (argc > 2) {
-        fprintf(stderr, "usage: %s [directory for pictures]\n", argv[0]);
-        exit(1);
-    }
-    return argc == 2 ? argv[1] : ".";
-}
-
 /* What main returns: 0, or 1 when the output could not be written. */
 static inline int show_done(void)
 {
@@ -94,6 +83,27 @@ static inline int show_done(void)
     show__put_program();
     fprintf(stderr, "the output cannot be written: %s\n", strerror(reason));
     return 1;
+}
+
+/* The directory for pictures: the program's only argument, or the current directory. takes: what stands behind its name,
+   such as "[DIRECTORY]", or "" for nothing. --help says so, and what the program is about, and ends it; so does what it
+   does not take. */
+static inline const char *show_directory(int argc, char **argv, const char *takes, const char *about)
+{
+    int most = *takes ? 2 : 1, is_option = argc > 1 && argv[1][0] == '-' && argv[1][1];
+    show_program = argv[0];
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0) {
+            printf("usage: %s%s%s\n%s\n%s", argv[0], *takes ? " " : "", takes, about,
+                   *takes ? "Pictures are drawn into DIRECTORY, or into the current one.\n" : "");
+            exit(show_done());
+        }
+    if (is_option || argc > most) {
+        fprintf(stderr, "%s: %s '%s'\n%s --help says what there is.\n", argv[0],
+                is_option ? "there is no option" : "one argument too many:", argv[is_option ? 1 : most], argv[0]);
+        exit(2);
+    }
+    return argc == 2 ? argv[1] : ".";
 }
 
 /* Fills m with numbers in [low, high) that depend on the seed alone: the upper 53 bits of splitmix64
@@ -667,10 +677,12 @@ static inline void show__blocks(attn_mat m, const show_map *map, int widest)
     int colours = show__has_colours(), full = term && (strcmp(term, "truecolor") == 0 || strcmp(term, "24bit") == 0);
     int label_width = show__widest(map->row_labels, m.rows);
     int width = show__max(widest, show__widest(map->col_labels, m.cols)) + 2;
+    int named = map->row_name && map->col_name;
     printf(map->title ? "heatmap: " : "heatmap");
     show__text(stdout, map->title, 0);
-    if (map->row_name && map->col_name) {
-        printf(" (rows: ");
+    if (named) {
+        int length = show__columns(map->title) + show__columns(map->row_name) + show__columns(map->col_name);
+        printf(length > 52 ? "\n(rows: " : " (rows: ");
         show__text(stdout, map->row_name, 0);
         printf("; columns: ");
         show__text(stdout, map->col_name, 0);

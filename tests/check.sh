@@ -84,6 +84,10 @@ says() {
     echo "status $got, messages:"; cat "$work/messages"; return 1
 }
 
+# narrow: of the input, no line is wider than 80 columns. is_narrow PROGRAM: nor is what --help prints.
+narrow() { LC_ALL=C tr -d '\200-\277' | LC_ALL=C awk 'length($0) > 80 { print; wide = 1 } END { exit wide || NR == 0 }'; }
+is_narrow() { run "$1" --help > "$work/shown" && grep -q "^usage: " "$work/shown" && narrow < "$work/shown"; }
+
 # says_full TEXT PROGRAM ARGUMENTS...: the program, whose output has no room, fails and says so.
 says_full() {
     text=$1; shift

@@ -81,7 +81,8 @@ static inline void program_put(FILE *file, const char *text, size_t size)
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
 #endif
-static inline int program_failed(const char *format, ...)
+static inline int
+program_failed(const char *format, ...)
 {
     char message[1024];
     va_list arguments;
@@ -371,35 +372,41 @@ static inline void program_show_memory(void)
 /* How far something has come that takes long, on a line of its own that disappears; what is soon done has none. */
 typedef struct program_progress {
     const char *doing; /* "loading"; NULL: nothing is shown, as where stderr is no terminal */
-    double start;
-    int shown; /* per cent; -1: nothing */
+    double next;       /* when it may be shown (again); 0: at once */
+    int width;         /* of what is shown, in columns */
 } program_progress;
 
 static inline program_progress program_progress_of(const char *doing)
 {
     program_progress p;
     p.doing = program_is_terminal(2) ? doing : NULL;
-    p.start = program_now();
-    p.shown = -1;
+    p.next = p.doing ? program_now() + 0.3 : 0;
+    p.width = 0;
     return p;
+}
+
+/* "reading 1234 lines" */
+static inline void program_show_count(program_progress *p, size_t count, const char *unit)
+{
+    double now;
+    if (!p->doing || (now = program_now()) < p->next)
+        return;
+    p->next = now + 0.1;
+    p->width = fprintf(stderr, "\r%s %lu %s", p->doing, (unsigned long)count, unit);
+    fflush(stderr);
 }
 
 /* For functions that tell their progress: user is a program_progress, part 0 to 1. */
 static inline void program_show_progress(void *user, double part)
 {
-    program_progress *p = (program_progress *)user;
-    int percent = (int)(100 * part);
-    if (!p->doing || percent == p->shown || program_now() - p->start < 0.3)
-        return;
-    p->shown = percent;
-    fprintf(stderr, "\r%s %3d %%", p->doing, percent);
-    fflush(stderr);
+    program_show_count((program_progress *)user, (size_t)(100 * part), "%");
 }
 
-static inline void program_end_progress(const program_progress *p)
+static inline void program_end_progress(program_progress *p)
 {
-    if (p->doing && p->shown >= 0)
-        fprintf(stderr, "\r%*s\r", (int)strlen(p->doing) + 6, "");
+    if (p->width > 0)
+        fprintf(stderr, "\r%*s\r", p->width, "");
+    p->width = 0;
 }
 
 #endif

@@ -3,11 +3,9 @@
        tensors FILE...
 
    Exit status: 0, 1 when a file is wrong, 2 when the command line is. */
+#define _DEFAULT_SOURCE 1 /* for program.h */
+#include "program.h"
 #include "safetensors.h"
-#include "shown.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /* A shape as 512 x 64, in at least `width` columns. */
 static void show_shape(const safetensors_tensor *tensor, int width)
@@ -60,25 +58,24 @@ static void show_file(const safetensors *file, const char *path)
 
 int main(int argc, char **argv)
 {
-    safetensors file;
-    const char *error;
-    int i, failed = 0;
-    if (argc < 2 || strcmp(argv[1], "--help") == 0) {
-        fputs("usage: tensors FILE...\nLists the tensors of safetensors files.\n", argc < 2 ? stderr : stdout);
-        return argc < 2 ? 2 : 0;
-    }
-    for (i = 1; i < argc; i++) {
-        if ((error = safetensors_open(&file, argv[i])) == NULL) {
-            show_file(&file, argv[i]);
-            safetensors_close(&file);
-        } else {
-            fprintf(stderr, "tensors: %s\n", error);
-            failed = 1;
+    int asks = 0, operands, failed = 0, status, i;
+    const program_option table[] = {{"--help", PROGRAM_HELP, &asks, 0, 0}};
+    program_begin("tensors");
+    if ((status = program_options(table, 1, argc, argv, &operands)) != 0)
+        return status;
+    if (asks)
+        return program_help("usage: tensors FILE...\nLists the tensors of safetensors files.");
+    if (operands == 0)
+        return program_wrong("the name of a file is missing", NULL, NULL);
+    for (i = 0; i < operands; i++) {
+        safetensors file;
+        const char *error = safetensors_open(&file, argv[i]);
+        if (error) {
+            failed = program_failed("%s", error);
+            continue;
         }
+        show_file(&file, argv[i]);
+        safetensors_close(&file);
     }
-    if (fflush(stdout) || ferror(stdout)) {
-        fputs("tensors: the output cannot be written\n", stderr);
-        failed = 1;
-    }
-    return failed;
+    return program_flush() ? program_failed("%s", program_flush()) : failed;
 }

@@ -46,16 +46,17 @@ static int usage(FILE *out)
 {
     fputs("usage: tokenize [--ids] [--special] [--escapes] [--extra-ids N] MODEL [TEXT...]\n"
           "       tokenize --decode [--extra-ids N] MODEL ID...\n"
-          "Shows how a tokenizer cuts each text, or each line of the input: pieces, ids, scores. MODEL is a "
-          "SentencePiece\n"
-          "model, a BPE's tokenizer.json or its directory, or a directory with a BERT's vocab.txt or tokenizer.json.\n"
+          "Shows how a tokenizer cuts each text, or each line of the input: pieces, ids,\n"
+          "scores. MODEL is a SentencePiece model, a BPE's tokenizer.json or its directory,\n"
+          "or a directory with a BERT's vocab.txt or tokenizer.json.\n"
           "  --ids          the ids alone\n"
           "  --decode       the text of ids\n"
           "  --special      of BPE: special tokens in a text are tokens, not text\n"
           "  --escapes      in lines of the input, \\n stands for LF and \\\\ for a backslash\n"
-          "  --extra-ids N  sentinels beyond the pieces; without it 100, or 0 if the model has its own\n"
-          "A CR at the end of a line is part of the text. Text is printed, by --decode too, with \\xNN for each byte\n"
-          "of a control character, such as \\x09 for a tab; a backslash is printed as it is.\n",
+          "  --extra-ids N  sentinels beyond the pieces (100; 0 if the model has its own)\n"
+          "A CR at the end of a line is part of the text. Text is printed, by --decode too,\n"
+          "with \\xNN for each byte of a control character, such as \\x09 for a tab; a\n"
+          "backslash is printed as it is.\n",
           out);
     return out == stdout ? 0 : 2;
 }

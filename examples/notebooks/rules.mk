@@ -7,7 +7,7 @@ page_uri = file://$(subst $(hash),%23,$(subst $(space),%20,$(subst %,%25,$(abspa
 space    = $() $()
 hash     = \#
 
-how_to_run = $(if $(filter %10_training,$1),--long)# so that it draws
+how_to_run = $(if $(filter %10_training,$1),--long) $(if $(filter %07_kv_cache %08_threads %15_small,$1),,$2)# where it draws
 
 sources  = examples/$1.c $(if $(filter 05_%,$1),examples/models/t5.c)
 
@@ -17,7 +17,7 @@ $B/notebooks.html: $(outputs) $(wildcard $N/*) $(foreach name,$(learn),$(call so
 
 $B/output/%.txt: $B/% $N/rules.mk
 	@mkdir -p $B/output
-	@$(RUN) $< $(call how_to_run,$<) $B/output > $@
+	@$(RUN) $< $(call how_to_run,$<,$B/output) > $@
 
 $B/output/05_translate.txt: $B/05_translate $N/rules.mk $(wildcard examples/models/bundled/*)
 	@mkdir -p $B/output

@@ -8,7 +8,7 @@
 extern uint32_t board_data_from[], board_data[], board_data_end[], board_bss[], board_bss_end[]; /* see board.ld */
 extern uint32_t board_stack[], board_stack_end[];
 
-int main(void);
+int main(int argc, char **argv);
 void board_reset(void);
 void board_fault(void);
 extern const uintptr_t board_vectors[16];
@@ -83,7 +83,7 @@ void board_reset(void)
     run_loop(LOOPS);
     loop_ticks -= TIMER_VALUE;
     TIMER_VALUE = UINT32_MAX;
-    leave((uint32_t)main());
+    leave((uint32_t)main(0, 0));
 }
 
 /* ---- after it ---- */

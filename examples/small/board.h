@@ -5,12 +5,17 @@
 
 #ifdef SMALL_BOARD
 
+#define board_begin(argc, argv) ((void)(argc), (void)(argv)) /* nobody gives it arguments */
 void board_write(const char *text);
 int board_end(unsigned long characters); /* reports stack and instructions; what main returns */
 
 #else
-#include <stdio.h>
+#include "../show.h"
 
+static void board_begin(int argc, char **argv)
+{
+    show_directory(argc, argv, "", "A model of 49,000 weights writes English, letter after letter, without malloc.");
+}
 static void board_write(const char *text)
 {
     fputs(text, stdout);
@@ -18,7 +23,7 @@ static void board_write(const char *text)
 static int board_end(unsigned long characters)
 {
     (void)characters;
-    return fflush(stdout) != 0;
+    return show_done();
 }
 
 #endif

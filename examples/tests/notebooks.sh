@@ -70,6 +70,7 @@ part_pictures() {
         notebook=$(basename "$source" .c)
         case $notebook in 12_search | 13_generate | 14_ring) continue ;; esac # which draw nothing
         set -- "$work/pictures"
+        draws $notebook || set --
         [ $notebook = 05_translate ] &&
             set -- --attention "$work/pictures/05_cross_attention.svg" examples/models/bundled "$notebook_english"
         [ $notebook = 10_training ] && set -- --long "$work/pictures"
@@ -87,10 +88,13 @@ part_pictures() {
     done
 }
 
+# Whether a notebook takes a directory for pictures.
+draws() { case $1 in 07_kv_cache | 08_threads | 15_small) return 1 ;; esac }
+
 # What an example prints must be what is committed, up to the heading from where it differs between machines: in 02 the
 # last f32 digits, in 08 what a dry run says.
 prints() { # NOTEBOOK PROGRAM
-    run "$2" "$work" | sed '/^== 8. Matrix form/,$d; /^== 5. How it runs/,$d' | diff "$top/tests/golden/$1.txt" -
+    run "$2" $(draws $1 && echo "$work") | sed '/^== 8. Matrix form/,$d; /^== 5. How it runs/,$d' | diff "$top/tests/golden/$1.txt" -
 }
 
 part_single() {
@@ -196,10 +200,19 @@ part_output() {
     run "$B/04_self_attention" "$work" > "$work/plain"
     check "a pipe gets none" uncoloured "$work/plain"
     check "an error names the argument" names_argument
+    for source in examples/0[0-46-9]_*.c examples/1[015]_*.c; do
+        notebook=$(basename $source .c)
+        check "$notebook --help" is_narrow "$B/$notebook"
+        check "$notebook: an unknown option" says 2 "there is no option '--lang'" "$B/$notebook" --lang
+        check "$notebook: too much" says 2 "one argument too many: 'c'" "$B/$notebook" $(draws $notebook && echo .) c
+    done
+    for expected in tests/golden/[0-9][0-9]_*.txt; do
+        check "$(basename "$expected"): lines of at most 80 columns" narrow < "$expected"
+    done
     for notebook in 07_kv_cache 08_threads; do
         [ -c /dev/full ] || continue
         check "$notebook: no room for the output" says_full \
-            'the output cannot be written: No space left on device' "$B/$notebook"
+            "$B/$notebook: the output cannot be written: No space left on device" "$B/$notebook"
     done
 }
 

@@ -16,8 +16,7 @@ no_room() {
 
 # What programs that read a model do alike.
 alike() {
-    it --help > "$work/shown"
-    check "$tool --help" grep -q "^usage: $tool" "$work/shown"
+    check "$tool --help" is_narrow "$B/$tool"
     minds ": no model" 2 "the directory of a model is missing"
     minds ": no such model" 1 "$tool: $work/none/config.json" "$work/none" $operands
     no_room output "$model" $operands

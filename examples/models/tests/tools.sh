@@ -59,7 +59,10 @@ part_tools() {
         examples/models/tensors.c examples/models/safetensors.c examples/models/json.c &&
         check "tensors without mmap" shows $models_tests/golden/tensors.out "$work/tensors" "$tensors"
     no_room output "$tensors"
-    minds ": usage" 2 "usage: tensors"
+    check "tensors --help" is_narrow "$B/tensors"
+    check "tokenize --help" is_narrow "$B/tokenize"
+    minds ": no file" 2 "tensors: the name of a file is missing"
+    minds ": an unknown option" 2 "tensors: there is no option '--exact'" --exact "$tensors"
     minds ": no such file" 1 "tensors: $work/none: cannot be opened" "$work/none"
     minds ": a directory" 1 "tensors: $work: cannot be read" "$work"
     refused "an empty file" "no header length" ''

@@ -78,6 +78,7 @@ static int add_pair(corpus *of, const sentencepiece *vocabulary, char *source, c
 
 static int read_corpus(corpus *of, const sentencepiece *vocabulary)
 {
+    program_progress reading = program_progress_of("reading");
     static char line[LINE], source[sizeof prefix + LINE];
     memcpy(source, prefix, sizeof prefix);
     while (fgets(line, sizeof line, stdin)) {
@@ -87,7 +88,9 @@ static int read_corpus(corpus *of, const sentencepiece *vocabulary)
         line[size] = 0;
         if (!add_pair(of, vocabulary, source, line))
             return 0;
+        program_show_count(&reading, of->count, "sentences");
     }
+    program_end_progress(&reading);
     return of->count > 0 ? 1 : fail("no input", NULL);
 }
 
@@ -152,6 +155,7 @@ static int train(learner *of, const corpus *texts, place *order, size_t *batches
 {
     size_t count = (texts->count + BATCH - 1) / BATCH;
     double begin = program_now(), total = 0;
+    program_progress training = program_progress_of("training");
     for (size_t step = 0; step < steps; step++) {
         network_pair pairs[BATCH];
         size_t first, size = 0;
@@ -168,8 +172,10 @@ static int train(learner *of, const corpus *texts, place *order, size_t *batches
         if ((error = learner_step(of, pairs, size, rate(step, steps))))
             return fail("a step", error);
         total += of->loss;
+        program_show_count(&training, step + 1, "steps");
         if ((step + 1) % REPORT == 0 || step + 1 == steps) {
             size_t since = step % REPORT + 1;
+            program_end_progress(&training);
             printf("step %lu of %lu: loss %.4f, %.1f ms a step, %.0f s\n", (unsigned long)step + 1,
                    (unsigned long)steps, total / (double)since, 1e3 * (program_now() - begin) / (double)(step + 1),
                    program_now() - begin);
@@ -243,34 +249,32 @@ static int run(const options *opts)
     return good;
 }
 
-static int usage(void)
-{
-    fputs("usage: train [OPTION...] DIRECTORY < pairs\n"
-          "Learns from lines of English, a tab, French; DIRECTORY holds spiece.model, and receives the model.\n"
-          "  --steps N      6000\n"
-          "  --dropout P    0\n"
-          "  --threads N    0: one for each processor\n",
-          stderr);
-    return 2;
-}
+static const char help[] = "usage: train [OPTION...] DIRECTORY < pairs\n"
+                           "Learns from lines of English, a tab, French; DIRECTORY holds spiece.model, and\n"
+                           "receives the model.\n"
+                           "  --steps N      6000\n"
+                           "  --dropout P    0 to 0.9 (0)\n"
+                           "  --threads N    up to 1024; 0: one for each processor (0)\n"
+                           "  --help         this text";
 
 int main(int argc, char **argv)
 {
     options opts = {NULL, 6000, 0, 0};
-    int i;
-    for (i = 1; i + 1 < argc; i += 2) {
-        double value = strtod(argv[i + 1], NULL);
-        if (!strcmp(argv[i], "--steps") && value >= 1 && value <= 1e9)
-            opts.steps = (size_t)value;
-        else if (!strcmp(argv[i], "--dropout") && value >= 0 && value < 1)
-            opts.dropout = value;
-        else if (!strcmp(argv[i], "--threads") && value >= 0 && value <= 1024)
-            opts.threads = (size_t)value;
-        else
-            return usage();
-    }
-    if (i + 1 != argc || argv[i][0] == '-')
-        return usage();
-    opts.directory = argv[i];
+    int asks = 0, operands, status;
+    const program_option table[] = {{"--steps", PROGRAM_SIZE, &opts.steps, 1, 1000000000},
+                                    {"--dropout", PROGRAM_REAL, &opts.dropout, 0, 0},
+                                    {"--threads", PROGRAM_SIZE, &opts.threads, 0, 1024},
+                                    {"--help", PROGRAM_HELP, &asks, 0, 0}};
+    program_begin("train");
+    if ((status = program_options(table, sizeof table / sizeof *table, argc, argv, &operands)) != 0)
+        return status;
+    if (asks)
+        return program_help(help);
+    if (operands != 1)
+        return program_wrong(operands ? "one directory, not more" : "the directory of a vocabulary is missing", NULL,
+                             NULL);
+    if (opts.dropout < 0 || opts.dropout > 0.9)
+        return program_wrong("--dropout must be from 0 to 0.9", NULL, NULL);
+    opts.directory = argv[0];
     return run(&opts) ? 0 : 1;
 }
