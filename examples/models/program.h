@@ -282,7 +282,7 @@ static inline int program_set(const program_option *to, const char *value)
 /* Reads "--name value" and "--name=value"; what is no option, and all that follows "--", moves to the front of argv and
    is counted. After the first of these a single '-' begins no option: a text may begin with it. Returns 0 or the exit
    status. */
-static inline int program_options(const program_option *table, size_t known, int argc, char **argv, int *operands)
+static inline int program_options(const program_option *table, size_t count, int argc, char **argv, int *operands)
 {
     int i, ended = 0;
     *operands = 0;
@@ -298,9 +298,9 @@ static inline int program_options(const program_option *table, size_t known, int
             ended = 1;
             continue;
         }
-        while (k < known && (strlen(table[k].name) != length || strncmp(table[k].name, argument, length) != 0))
+        while (k < count && (strlen(table[k].name) != length || strncmp(table[k].name, argument, length) != 0))
             k++;
-        if (k == known)
+        if (k == count)
             return program_wrong("there is no option", argument, NULL);
         alone = table[k].value == PROGRAM_FLAG || table[k].value == PROGRAM_HELP;
         if (argument[length] && alone)
