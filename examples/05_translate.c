@@ -37,7 +37,7 @@ typedef struct options {
 typedef struct program {
     options opts;
     t5 model;
-    known taught;
+    known_model taught;
     program_progress progress; /* of a batch */
     size_t steps;              /* of its search, texts together */
     translate_times times;

@@ -13,16 +13,16 @@
 
 #include <string.h>
 
-typedef struct known {
+typedef struct known_model {
     json words;            /* JSON_NONE: all */
     double doubtful_below; /* -infinity where nothing is said */
-} known;
+} known_model;
 
 /* After an error files->failed. */
-static inline known known_of(checkpoint *files)
+static inline known_model known_of(checkpoint *files)
 {
     json object = checkpoint_json(files, "known.json");
-    known k;
+    known_model k;
     k.words = json_get(object, "words");
     k.doubtful_below = checkpoint_real(files, object, "doubtful_below", -1e9, 1e9, -1e9);
     if (!files->failed && object.type != JSON_NONE && k.words.type != JSON_ARRAY)
@@ -40,7 +40,7 @@ static inline int known__is_in_word(const char *text, size_t size, size_t i)
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c >= 0x80;
 }
 
-static inline int known__has(const known *k, const char *word, size_t size)
+static inline int known__has(const known_model *k, const char *word, size_t size)
 {
     char small[64];
     json entry;
@@ -58,7 +58,7 @@ static inline int known__has(const known *k, const char *word, size_t size)
 
 /* The next word of a text, from *at on, that the model has not seen: its size, and *at is where it begins; 0: there is
    none. */
-static inline size_t known_not(const known *k, const char *text, size_t size, size_t *at)
+static inline size_t known_not(const known_model *k, const char *text, size_t size, size_t *at)
 {
     size_t end;
     for (; k->words.type != JSON_NONE && *at < size; *at = end) {
