@@ -154,6 +154,7 @@ static const char *open_model(program *p)
     program_notes(p->model.files.notes);
     if (error)
         return error;
+    program_notes(p->model.tokens.notes);
     p->taught = known_of(&p->model.files);
     return p->model.files.failed ? p->model.files.error : NULL;
 }

@@ -484,6 +484,7 @@ static const char *open_model(program *p)
     const char *error = bert_open(&p->model, p->opts.directory, &opts);
     program_end_progress(&loading);
     program_notes(p->model.files.notes);
+    program_notes(error ? "" : p->model.vocabulary.notes);
     return error;
 }
 
