@@ -4,7 +4,7 @@
        tokenize MODEL < FILE             the same for every line
        tokenize --ids MODEL TEXT...      the ids alone, a line for each text
        tokenize --decode MODEL ID...     the text of ids
-       --special                         of BPE and Unigram: special tokens in a text are tokens, not text
+       --special                         of BPE and Unigram: special tokens in a text are tokens
        --escapes                         in lines of the input, \n stands for LF and \\ for a backslash
        --extra-ids N                     sentinels <extra_id_0> to <extra_id_N-1> beyond the pieces, as T5 has 100 (the
                                          default, unless the model has them among its pieces)
@@ -51,7 +51,7 @@ static int usage(FILE *out)
           "its directory, or one with a BERT's vocab.txt or tokenizer.json.\n"
           "  --ids          the ids alone\n"
           "  --decode       the text of ids\n"
-          "  --special      of BPE and Unigram: special tokens in a text are tokens, not text\n"
+          "  --special      of BPE and Unigram: special tokens in a text are tokens\n"
           "  --escapes      in lines of the input, \\n stands for LF and \\\\ for a backslash\n"
           "  --extra-ids N  sentinels beyond the pieces (100; 0 if the model has its own)\n"
           "A CR at the end of a line is part of the text. Text is printed, by --decode too,\n"
