@@ -26,6 +26,7 @@ tools     = $B/tokenize $B/tensors $(filter $(models),$(patsubst examples/%.c,$B
 models    = $B/05_translate $B/12_search $B/13_generate# what needs a model: built by `make`, not run
 learners  = $B/grammar $B/train
 notebooks = $(filter-out $(tools) $B/14_ring,$(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c)))
+of_bpe    = bpe bpe_read bpe_split bpe_merge bpe_unigram patterns
 parts     = $(filter-out tokenize tensors,$(notdir $(basename $(wildcard examples/models/*.c))))
 examples  = $(patsubst %.c,$B/%.o,$(wildcard examples/*.c examples/models/*.c examples/models/train/*.c))
 tests     = $(patsubst %.c,$B/%.o,$(wildcard tests/*.c))
@@ -141,7 +142,6 @@ define implementation
 $(call short,CC $<: the implementation)$(CC) $(1) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
 endef
 in = $(1:%=$B/examples/models/%.o)
-of_bpe = bpe bpe_read bpe_split bpe_merge bpe_unigram patterns
 listed = $B/api $B/cover.h
 program = $(call short,LD $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 -include $(patsubst %.o,%.d,$(examples) $(tests) $(t_tests) $B/$T/main.o)
