@@ -77,6 +77,7 @@ check-minilm: $B/12_search $B/tokenize    ## compare search with transformers on
 check-tokens: $B/tokenize                ## compare tokenizers with the libraries of sentencepiece and tokenizers; minutes
 	@$(python) $T/check_spm.py $B/tokenize
 	@$(python) $T/check_bpe.py $B/tokenize
+	@$(python) $T/check_added.py $B/tokenize
 
 check-decoder: $B/decode_ids             ## compare generation with transformers on random models of every family; minutes
 	@$(python) $T/check_decoder.py $B/decode_ids

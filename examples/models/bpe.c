@@ -22,8 +22,7 @@ void bpe_close(bpe *b)
         free(m->strings);
         free(m->index.ids);
         free(m->merges);
-        trie_free(&m->raw);
-        trie_free(&m->normalized);
+        added_free(&m->added);
         free(m);
     }
     bpe_tokens_free(&b->before);

@@ -1,7 +1,7 @@
 /* bpe.h: text to token ids and back, with the byte-pair encoding of a tokenizer.json as the `tokenizers` library of
    Hugging Face writes it, and with that library's results. It takes bpe.c and its parts (bpe_model.h, bpe_read.c,
-   bpe_split.c, bpe_merge.c), json.c, patterns.c, unicode.c, unicode_tables.h, heap.h, text.h, trie.h and shown.h: C99
-   and libc.
+   bpe_split.c, bpe_merge.c), json.c, patterns.c, unicode.c, unicode_tables.h, added.h, heap.h, text.h, trie.h and
+   shown.h: C99 and libc.
 
        bpe model;
        const char *error = bpe_open(&model, "tokenizer.json");

@@ -4,6 +4,7 @@
 #ifndef BPE_MODEL_H
 #define BPE_MODEL_H
 
+#include "added.h"
 #include "bpe.h"
 #include "heap.h"
 #include "json.h"
@@ -31,8 +32,7 @@ typedef enum behavior { ISOLATED, REMOVED, CONTIGUOUS, WITH_PREVIOUS, WITH_NEXT 
 
 typedef enum step_kind {
     SPLIT,       /* into what `found` or the literal matches, and what lies between */
-    PREFIX,      /* puts a space in front */
-    METASPACE,   /* writes `literal` for each space, and in front */
+    METASPACE,   /* writes `content` for each space (which is the literal), and in front */
     NORMAL_FORM, /* the last three are a normalizer's */
     PREPEND,
     REPLACE
@@ -50,7 +50,7 @@ typedef struct step {
     unicode_form form;
 } step;
 
-enum { IN_VOCABULARY = 1, ADDED = 2, SPECIAL = 4, SINGLE_WORD = 8, LSTRIP = 16, RSTRIP = 32, NORMALIZED = 64 };
+enum { IN_VOCABULARY = 1, ADDED = 2, SPECIAL = 4 };
 
 typedef struct token {
     string text;
@@ -83,7 +83,7 @@ typedef struct bpe_model {
     int normalizer_steps, cut_steps;
     int bytes; /* words are spelt byte by byte */
     int32_t byte_ids[256];
-    trie raw, normalized; /* added tokens that are looked for before and after the normalizer */
+    added_tokens added;
 
     int decoder;
     string space, blank; /* CHARACTERS: what is written as what */
@@ -149,7 +149,7 @@ typedef struct encoder {
     size_t symbol_room, heap_room, heap_size;
     size_t normal_room; /* of what the normalizer may still write */
     buffer normalized, spare, spelled;
-    buffer rewritten[STEPS]; /* by PREFIX and METASPACE */
+    buffer rewritten[STEPS]; /* by METASPACE */
     int skips_special;
     const char *error;
 } encoder;
@@ -164,8 +164,9 @@ static inline void push_id(encoder *e, int32_t id)
 const char *bpe_read(bpe *b, json root);
 
 /* Sets *out to the text as the model's normalizer writes it. *room: the bytes that there may be after any of its steps;
-   what they were goes off it. Returns NULL, or what is wrong: a buffer has failed, or the text becomes too large. */
-const char *bpe_normalize(const bpe_model *m, string text, buffer *out, buffer *spare, size_t *room);
+   what they were goes off it. *first: how many bytes of the text come of the first character of all, and then how many
+   of *out do. Returns NULL, or what is wrong: a buffer has failed, or the text becomes too large. */
+const char *bpe_normalize(const bpe_model *m, string text, buffer *out, buffer *spare, size_t *room, size_t *first);
 
 /* Appends the tokens of a text. first: whether it is the beginning of all. */
 void bpe_encode_text(encoder *e, string text, int first);

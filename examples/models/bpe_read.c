@@ -86,8 +86,7 @@ static const char *read_each(bpe *b, json parts, const char *(*reader)(bpe *, js
 static step *add_step(bpe *b, step_kind kind)
 {
     bpe_model *m = b->model;
-    int cuts = kind == SPLIT || kind == PREFIX || kind == METASPACE,
-        *count = cuts ? &m->cut_steps : &m->normalizer_steps;
+    int cuts = kind == SPLIT || kind == METASPACE, *count = cuts ? &m->cut_steps : &m->normalizer_steps;
     step *s = cuts ? &m->cuts[*count] : &m->normalizer[*count];
     if (*count == STEPS) {
         text_fail(b->error, "%s: more than %d steps", cuts ? "pre_tokenizer" : "normalizer", (int)STEPS);
@@ -197,8 +196,11 @@ static const char *read_byte_level(bpe *b, json value)
     if (!read_flag(json_get(value, "add_prefix_space"), 1, &prefix) ||
         !read_flag(json_get(value, "use_regex"), 1, &regex))
         return text_fail(b->error, "pre_tokenizer, ByteLevel: a member is neither true nor false");
-    if (prefix && !add_step(b, PREFIX))
-        return b->error;
+    if (prefix) {
+        if ((s = add_step(b, METASPACE)) == NULL)
+            return b->error;
+        s->literal = s->content = text_word(" ");
+    }
     if (regex) {
         if ((s = add_step(b, SPLIT)) == NULL)
             return b->error;
@@ -230,10 +232,11 @@ static const char *read_metaspace(bpe *b, json value)
     step *s = add_step(b, METASPACE), *split;
     uint32_t character;
     int splits;
-    if (!s || read_string(b, json_get(value, "replacement"), what, &s->literal) ||
+    if (!s || read_string(b, json_get(value, "replacement"), what, &s->content) ||
         read_scheme(b, value, what, &s->prepend))
         return b->error;
-    if (unicode_read(s->literal.text, s->literal.size, &character) != s->literal.size)
+    s->literal = text_word(" ");
+    if (unicode_read(s->content.text, s->content.size, &character) != s->content.size)
         return text_fail(b->error, "%s: replacement is more than a character", what);
     if (!read_flag(json_get(value, "split"), 1, &splits))
         return text_fail(b->error, "%s: split is neither true nor false", what);
@@ -241,7 +244,7 @@ static const char *read_metaspace(bpe *b, json value)
         return NULL;
     if ((split = add_step(b, SPLIT)) == NULL)
         return b->error;
-    split->literal = s->literal;
+    split->literal = s->content;
     split->how = WITH_NEXT;
     return NULL;
 }
@@ -550,13 +553,11 @@ static void find_bytes(bpe_model *m)
 
 static const char *read_added(bpe *b, json value, int depth)
 {
-    static const char *const names[] = {"special", "single_word", "lstrip", "rstrip", "normalized"};
-    static const int bits[] = {SPECIAL, SINGLE_WORD, LSTRIP, RSTRIP, NORMALIZED};
     bpe_model *m = b->model;
     json content = json_get(value, "content");
     string text;
     const char *error;
-    int flags = ADDED, flag, i;
+    int flags;
     uint64_t id;
     token *t;
     (void)depth;
@@ -566,12 +567,9 @@ static const char *read_added(bpe *b, json value, int depth)
         return NULL; /* the library skips it */
     if (!json_uint(json_get(value, "id"), &id))
         return fail_json(b, "added_tokens: the id of \"%s\" is no whole number", content);
-    for (i = 0; i < 5; i++) {
-        if (!read_flag(json_get(value, names[i]), 0, &flag))
-            return text_fail(b->error, "added_tokens, id %llu: %s is neither true nor false", (unsigned long long)id,
-                             names[i]);
-        flags |= flag ? bits[i] : 0;
-    }
+    if ((error = added_flags(value, &flags)) != NULL)
+        return text_fail(b->error, "added_tokens, id %llu: %s is neither true nor false", (unsigned long long)id,
+                         error);
     if ((error = make_room(b, id)) != NULL)
         return error;
     text = take_string(m, content);
@@ -583,8 +581,8 @@ static const char *read_added(bpe *b, json value, int depth)
     if (t->flags && text_compare(t->text, text))
         return fail_text(b, "added_tokens: \"%s\" has the id of another token of model.vocab", text);
     t->text = text;
-    t->flags |= flags;
-    return NULL;
+    t->flags |= ADDED | (flags & ADDED_SPECIAL ? SPECIAL : 0);
+    return added_push(&m->added, text, (int32_t)id, flags) ? NULL : text_fail(b->error, TEXT_NO_MEMORY);
 }
 
 static const char *read_all_added(bpe *b, json added)
@@ -594,80 +592,24 @@ static const char *read_all_added(bpe *b, json added)
     return read_each(b, added, read_added, 0);
 }
 
-/* By bytes and, of those that look the same, the smaller id first. */
-static int compare_words(const void *a, const void *b)
+/* The spelling of an added token as the normalizer writes it. */
+static const char *normalize_token(void *model, text_span text, buffer *out)
 {
-    const trie_word *x = (const trie_word *)a, *y = (const trie_word *)b;
-    int order = trie_compare(x, y);
-    return order ? order : (x->id > y->id) - (x->id < y->id);
-}
-
-/* Appends how each of the tokens `words` is written once the normalizer has rewritten it; what nothing is left of goes.
-   Returns NULL or a message. */
-static const char *rewrite(bpe *b, trie_word *words, size_t *count, buffer *written)
-{
-    buffer out = {NULL, 0, 0, 0}, spare = {NULL, 0, 0, 0};
-    const char *error = NULL;
-    size_t i, kept = 0, at = 0;
-    for (i = 0; i < *count && !error; i++) {
-        string text = text_of(words[i].text, words[i].size);
-        size_t room = ADDED_MAX;
-        error = bpe_normalize(b->model, text, &out, &spare, &room);
-        if (out.failed || spare.failed)
-            written->failed = 1;
-        else if (error)
-            error = fail_text(b, "added_tokens: the normalizer makes more than 512 bytes of \"%s\"", text);
-        else if (!error && written->size > TRIE_NODES)
-            error =
-                text_fail(b->error, "added_tokens: the normalizer makes more than %d bytes of them", (int)TRIE_NODES);
-        if (error || out.size == 0)
-            continue;
-        text_append(written, text_in(&out));
-        words[kept] = words[i];
-        words[kept++].size = out.size;
-    }
-    free(out.text);
+    buffer spare = {NULL, 0, 0, 0};
+    size_t room = ADDED_MAX, first = 0;
+    const char *error = bpe_normalize((const bpe_model *)model, text, out, &spare, &room, &first);
+    int failed = spare.failed;
     free(spare.text);
-    for (i = 0; i < kept && !written->failed; at += words[i++].size) /* where they stay by now */
-        words[i].text = written->text + at;
-    *count = kept;
-    return written->failed ? text_fail(b->error, TEXT_NO_MEMORY) : error;
+    return failed ? TEXT_NO_MEMORY : error && !out->failed ? "the normalizer makes more than 512 bytes of it" : error;
 }
 
-/* The added tokens that are looked for after the normalizer (or before it), which has rewritten them too. Of those that
-   look the same then, the library finds the first special one, or else the first. */
-static const char *make_finder(bpe *b, trie *found, int normalized)
+static const char *index_added(bpe *b)
 {
     bpe_model *m = b->model;
-    buffer written = {NULL, 0, 0, 0};
-    trie_word *words = (trie_word *)malloc((size_t)m->count * sizeof *words);
-    const char *error = words ? NULL : text_fail(b->error, TEXT_NO_MEMORY);
-    size_t count = 0, i;
-    int32_t id;
-    for (id = 0; id < m->count && !error; id++) {
-        int flags = m->tokens[id].flags;
-        if (!(flags & ADDED) || !(flags & NORMALIZED) != !normalized)
-            continue;
-        words[count].text = m->tokens[id].text.text;
-        words[count].size = m->tokens[id].text.size;
-        words[count++].id = flags & SPECIAL ? id : id + ID_MAX;
-    }
-    if (!error && normalized && m->normalizer_steps)
-        error = rewrite(b, words, &count, &written);
-    if (!error) {
-        qsort(words, count, sizeof *words, compare_words);
-        m->growth = GROWTH;
-        for (i = 0; i < count; i++) {
-            words[i].id %= ID_MAX;
-            if (normalized && words[i].size > LONG)
-                m->growth = GROWTH_LONG;
-        }
-        if ((error = trie_build(found, words, count)) != NULL)
-            error = text_fail(b->error, "added_tokens: %s", error);
-    }
-    free(words);
-    free(written.text);
-    return error;
+    char cause[ADDED_CAUSE];
+    const char *error = added_index(&m->added, m->normalizer_steps ? normalize_token : NULL, m, cause);
+    m->growth = m->added.longest > LONG ? GROWTH_LONG : GROWTH;
+    return error ? text_fail(b->error, "added_tokens: %s", error) : NULL;
 }
 
 /* ---- post_processor ---- */
@@ -749,7 +691,7 @@ const char *bpe_read(bpe *b, json root)
         return error;
     find_bytes(m);
     b->count = m->count;
-    if ((error = make_finder(b, &m->raw, 0)) != NULL || (error = make_finder(b, &m->normalized, 1)) != NULL)
+    if ((error = index_added(b)) != NULL)
         return error;
     return read_post_processor(b, members[POST_PROCESSOR], 0);
 }

@@ -2,21 +2,6 @@
    cuts what lies between them. */
 #include "bpe_model.h"
 
-#define NONE UINT32_MAX /* no character */
-
-/* The character at a byte, and where the next begins. At the end: NONE. */
-static uint32_t read_at(string t, size_t at, size_t *next)
-{
-    uint32_t c = NONE;
-    *next = at < t.size ? at + unicode_read(t.text + at, t.size - at, &c) : at;
-    return c;
-}
-
-static int is_space(uint32_t c)
-{
-    return c != NONE && unicode_is_space(c);
-}
-
 /* ---- the normalizer ---- */
 
 static const char too_large[] = "the normalizer makes the text too large";
@@ -49,7 +34,37 @@ static void append_step(const step *s, string text, buffer *out)
     }
 }
 
-const char *bpe_normalize(const bpe_model *m, string text, buffer *out, buffer *spare, size_t *room)
+/* How many of the bytes that a step has made of a text come of the first character of all, if `first` of the text do.
+   What is written in place of something belongs to the last byte of that; a character of a normal form, to the first of
+   those that it is made of, unless its marks have changed places. */
+static size_t first_after(const step *s, string text, string out, size_t first)
+{
+    char alone[256]; /* the normal form of these bytes by themselves */
+    size_t at = 0, after = 0, size;
+    uint32_t c;
+    if (first == 0 || out.size == 0 || s->kind == PREPEND)
+        return first ? s->content.size + first : 0;
+    if (s->kind != NORMAL_FORM) {
+        while (at < first) {
+            int found = text_begins(text_from(text, at), s->literal);
+            at += found ? s->literal.size : 1;
+            after += at > first ? 0 : found ? s->content.size : 1;
+        }
+        return after;
+    }
+    if (is_ascii(text))
+        return first;
+    size = unicode_normalize(s->form, text.text, first, alone, sizeof alone);
+    size = size < sizeof alone - 4 ? size : sizeof alone - 4;
+    while (after < size && after < out.size && alone[after] == out.text[after])
+        after++;
+    while (after > 0 && after < out.size && ((unsigned char)out.text[after] & 0xc0) == 0x80)
+        after--;
+    size = unicode_read(out.text, out.size, &c);
+    return after > size ? after : size;
+}
+
+const char *bpe_normalize(const bpe_model *m, string text, buffer *out, buffer *spare, size_t *room, size_t *first)
 {
     size_t most = 0;
     buffer swap;
@@ -58,13 +73,15 @@ const char *bpe_normalize(const bpe_model *m, string text, buffer *out, buffer *
     if (m->normalizer_steps == 0)
         text_append(out, text);
     for (i = 0; i < m->normalizer_steps; i++) {
+        string given = i ? text_in(out) : text;
         spare->size = 0;
-        append_step(&m->normalizer[i], i ? text_in(out) : text, spare);
+        append_step(&m->normalizer[i], given, spare);
+        if (out->failed || spare->failed)
+            return TEXT_NO_MEMORY;
+        *first = first_after(&m->normalizer[i], given, text_in(spare), *first);
         swap = *out;
         *out = *spare;
         *spare = swap;
-        if (out->failed || spare->failed)
-            return TEXT_NO_MEMORY;
         if (out->size > *room)
             return too_large;
         most = out->size > most ? out->size : most;
@@ -75,7 +92,7 @@ const char *bpe_normalize(const bpe_model *m, string text, buffer *out, buffer *
 
 /* ---- the pre-tokenizer ---- */
 
-static void cut_text(encoder *e, int index, string text, int first);
+static void cut_text(encoder *e, int index, string text, size_t first);
 
 /* The next match of a SPLIT from `at` on: 1, and where it is; or 0. */
 static int find_match(const step *s, string t, size_t at, size_t *begin, size_t *end)
@@ -92,16 +109,23 @@ static int find_match(const step *s, string t, size_t at, size_t *begin, size_t 
 /* Pieces of a text, each put together from one or more that follow each other. */
 typedef struct splitter {
     encoder *e;
-    int index, first;
+    int index;
     string text;
+    size_t first;
     size_t begin, end; /* of the piece so far, if there is one */
     int open, matched; /* matched: what came last was a match */
 } splitter;
 
+/* What is left of `first` from a byte on. */
+static size_t rest(size_t first, size_t begin)
+{
+    return first > begin ? first - begin : 0;
+}
+
 static void finish_piece(splitter *s)
 {
     if (s->open)
-        cut_text(s->e, s->index + 1, text_of(s->text.text + s->begin, s->end - s->begin), s->first && s->begin == 0);
+        cut_text(s->e, s->index + 1, text_of(s->text.text + s->begin, s->end - s->begin), rest(s->first, s->begin));
     s->open = 0;
 }
 
@@ -123,7 +147,7 @@ static void add_piece(splitter *s, size_t begin, size_t end, int is_match)
     s->matched = is_match;
 }
 
-static void split_text(encoder *e, int index, string text, int first)
+static void split_text(encoder *e, int index, string text, size_t first)
 {
     splitter s;
     size_t at = 0, begin, end;
@@ -143,14 +167,13 @@ static void split_text(encoder *e, int index, string text, int first)
     finish_piece(&s);
 }
 
-/* Cuts text by the steps from `index` on, and encodes the words that come of it. first: whether it is the beginning of
-   all. */
-static void cut_text(encoder *e, int index, string text, int first)
+/* Cuts text by the steps from `index` on, and encodes the words that come of it. first: how many of its bytes come of
+   the first character of all. */
+static void cut_text(encoder *e, int index, string text, size_t first)
 {
     const step *s = &e->model->cuts[index];
-    const string space = text_word(" ");
+    size_t more;
     buffer *out;
-    int prepends;
     if (e->error || text.size == 0)
         return;
     if (index == e->model->cut_steps) {
@@ -163,98 +186,51 @@ static void cut_text(encoder *e, int index, string text, int first)
     }
     out = &e->rewritten[index];
     out->size = 0;
-    prepends = !text_begins(text, space);
-    if (s->kind == PREFIX) {
-        if (prepends)
-            text_append(out, space);
-        text_append(out, text);
-    } else {
-        prepends &= s->prepend == ALWAYS || (s->prepend == FIRST && first);
-        if (prepends && !text_begins(text, s->literal))
-            text_append(out, s->literal);
-        text_append_replaced(out, text, space, s->literal);
-    }
+    if ((s->prepend == ALWAYS || (s->prepend == FIRST && first)) && !text_begins(text, s->literal) &&
+        !text_begins(text, s->content))
+        text_append(out, s->content);
+    more = first ? out->size : 0;
+    text_append_replaced(out, text, s->literal, s->content);
     if (out->failed)
         e->error = TEXT_NO_MEMORY;
     else
-        cut_text(e, index + 1, text_in(out), first);
+        cut_text(e, index + 1, text_in(out), more + first_after(s, text, text_in(out), first));
 }
 
 /* ---- added tokens ---- */
 
-/* \w: letters, marks, numbers that are digits or letters, what joins words. */
-static int is_word(uint32_t c)
-{
-    return c != NONE &&
-           (unicode_is(c, UNICODE_LETTER | UNICODE_MARK | UNICODE_ND | UNICODE_NL) || c == '_' || c == 0x200c ||
-            c == 0x200d || c == 0x203f || c == 0x2040 || c == 0x2054 || c == 0xfe33 || c == 0xfe34 ||
-            (c >= 0xfe4d && c <= 0xfe4f) || c == 0xff3f || (c >= 0x24b6 && c <= 0x24e9) ||
-            (c >= 0x1f130 && c <= 0x1f149) || (c >= 0x1f150 && c <= 0x1f169) || (c >= 0x1f170 && c <= 0x1f189));
-}
-
-/* The character that ends before a byte, and where it begins. */
-static uint32_t read_before(string t, size_t at, size_t *begin)
-{
-    size_t next;
-    if (at == 0)
-        return NONE;
-    for (*begin = at - 1; *begin > 0 && ((unsigned char)t.text[*begin] & 0xc0) == 0x80;)
-        --*begin;
-    return read_at(t, *begin, &next);
-}
-
 /* The text between added tokens: at first it has still to be normalised, and others are then looked for. */
-static void encode_added(encoder *e, const trie *f, string t, int first);
+static void encode_added(encoder *e, const trie *f, string t, size_t first);
 
-static void encode_between(encoder *e, const trie *f, string t, int first)
+static void encode_between(encoder *e, const trie *f, string t, size_t first)
 {
+    const bpe_model *m = e->model;
     if (e->error || t.size == 0)
         return;
-    if (f == &e->model->normalized) {
+    if (f == &m->added.normalized) {
         cut_text(e, 0, t, first);
-    } else if (e->model->normalizer_steps == 0) {
-        encode_added(e, &e->model->normalized, t, first);
-    } else if ((e->error = bpe_normalize(e->model, t, &e->normalized, &e->spare, &e->normal_room)) == NULL) {
-        encode_added(e, &e->model->normalized, text_in(&e->normalized), first);
+    } else if (m->normalizer_steps == 0) {
+        encode_added(e, &m->added.normalized, t, first);
+    } else if ((e->error = bpe_normalize(m, t, &e->normalized, &e->spare, &e->normal_room, &first)) == NULL) {
+        encode_added(e, &m->added.normalized, text_in(&e->normalized), first);
     }
 }
 
-/* Encodes text in which added tokens may stand. Of two that begin at a place, the longer is found; they do not overlap,
-   but the white space that one takes from behind itself may still hold others. */
-static void encode_added(encoder *e, const trie *f, string t, int first)
+static void encode_added(encoder *e, const trie *f, string t, size_t first)
 {
-    const token *tokens = e->model->tokens;
-    size_t at = 0, done = 0, begin, end, next, size;
-    while (at < t.size && f->nodes && !e->error) {
-        int32_t id = trie_longest(f, t.text + at, t.size - at, &size);
-        int flags = id >= 0 ? tokens[id].flags : 0;
-        begin = at;
-        end = at += id >= 0 ? size : 1;
-        if (id < 0 || (e->skips_special && flags & SPECIAL))
-            continue;
-        if (flags & SINGLE_WORD && (is_word(read_before(t, begin, &next)) || is_word(read_at(t, end, &next))))
-            continue;
-        while (flags & LSTRIP && begin > done && is_space(read_before(t, begin, &next)))
-            begin = next;
-        if (flags & LSTRIP && begin < done)
-            begin = done;
-        if (flags & RSTRIP && end <= done)
-            end = done; /* white space from here to there is known */
-        while (flags & RSTRIP && is_space(read_at(t, end, &next)))
-            end = next;
-        if (begin > end)
-            continue;
-        if (done < begin)
-            encode_between(e, f, text_of(t.text + done, begin - done), first && done == 0);
-        if (begin < end && !e->error) /* the library loses a token of which nothing is left */
-            push_id(e, id);
-        done = end;
+    added_walk walk = added_begin(&e->model->added, f, t);
+    int more = 1;
+    walk.skips_special = e->skips_special;
+    while (more && !e->error) {
+        more = added_next(&walk);
+        encode_between(e, f, walk.before, rest(first, (size_t)(walk.before.text - t.text)));
+        if (more && walk.place >= 0 && !e->error)
+            push_id(e, e->model->added.tokens[walk.place].id);
     }
-    if (done < t.size)
-        encode_between(e, f, text_from(t, done), first && done == 0);
 }
 
 void bpe_encode_text(encoder *e, string text, int first)
 {
-    encode_added(e, &e->model->raw, text, first);
+    uint32_t c;
+    encode_added(e, &e->model->added.raw, text, first ? unicode_read(text.text, text.size, &c) : 0);
 }

@@ -13,7 +13,6 @@ enum {
 };
 
 typedef wordpiece_word word;
-typedef wordpiece_added added_token;
 typedef text_buffer buffer;
 
 static const char vocab_txt[] = "vocab.txt", tokenizer_json[] = "tokenizer.json",
@@ -325,117 +324,83 @@ static void read_specials(reading *r)
     }
 }
 
-/* An added token; its lstrip and rstrip say to whom the space around it belongs, which is no token anyhow. */
-static const char *read_added(wordpiece *model, reading *r, const char *file, json object, word *digits)
+/* An added token, whose id is a number of its own or, if digits are given, the name of the member. */
+static const char *read_added(wordpiece *model, reading *r, const char *file, json object, const word *digits)
 {
-    json content = json_get(object, "content");
-    added_token *a = &model->added[model->added_count];
-    int single_word = 0, known = digits != NULL;
-    const char *error;
+    json content = json_get(object, "content"), number = json_get(object, "id");
+    const char *member;
     char text[128];
-    memset(a, 0, sizeof *a);
+    int flags;
+    word w;
+    if (digits)
+        json_parse(&number, digits->text, digits->size, NULL);
     if (content.type != JSON_STRING || json_string(content, NULL, 0) == 0)
         return text_fail(in(model, file), "an added token without content");
-    a->word = take_string(r, content);
-    shown_text(text, sizeof text, a->word.text, a->word.size);
-    if (a->word.size > ADDED_MAX)
+    w = take_string(r, content);
+    shown_text(text, sizeof text, w.text, w.size);
+    if (w.size > ADDED_MAX)
         return text_fail(in(model, file), "the added token \"%s\" is longer than %d bytes", text, (int)ADDED_MAX);
-    if (digits) { /* the id is the name of the member */
-        json number;
-        json_parse(&number, digits->text, digits->size, NULL);
-        known = read_id(number, &a->word.id);
-    } else {
-        known = read_id(json_get(object, "id"), &a->word.id);
-    }
-    if (!known)
+    if ((member = added_flags(object, &flags)) != NULL)
+        return text_fail(in(model, file), "the added token \"%s\": %s is neither true nor false", text, member);
+    if (!read_id(number, &w.id))
         return text_fail(in(model, file), "the added token \"%s\" has no id below 2147483647", text);
-    if ((error = read_flag(model, file, object, "normalized", &a->normalized)) != NULL ||
-        (error = read_flag(model, file, object, "single_word", &single_word)) != NULL)
-        return error;
-    if (single_word)
-        return text_fail(in(model, file), "the added token \"%s\" is a single_word, which is not read here", text);
-    model->added_count++;
-    return NULL;
+    return added_push(&model->added, text_of(w.text, w.size), w.id, flags) ? NULL
+                                                                           : text_fail(in(model, NULL), TEXT_NO_MEMORY);
 }
 
-/* All that a text may have, the least important first: of two that are spelt alike, the later one counts. */
+/* All that a text may have, the most important first: of two that are spelt alike, the first counts. Special tokens
+   that the vocabulary does not have are text. */
 static const char *read_all_added(wordpiece *model, reading *r)
 {
-    json decoder = json_get(r->config, "added_tokens_decoder"), element;
+    json element = json_first(json_get(r->tokenizer, "added_tokens"));
     const char *error = NULL;
     int i;
-    for (i = 0; i < SPECIALS; i++)
-        if (r->specials[i].size && r->specials[i].size <= ADDED_MAX) {
-            memset(&model->added[model->added_count], 0, sizeof *model->added);
-            model->added[model->added_count++].word = r->specials[i];
-        }
-    for (element = json_first(decoder); element.type && !error; element = json_next(element)) {
+    for (; element.type && !error; element = json_next(element))
+        error = read_added(model, r, tokenizer_json, element, NULL);
+    element = json_first(json_get(r->config, "added_tokens_decoder"));
+    for (; element.type && !error; element = json_next(element)) {
         word digits = take_string(r, element);
         error = read_added(model, r, config_json, json_value(element), &digits);
     }
-    element = json_first(json_get(r->tokenizer, "added_tokens"));
-    for (; element.type && !error; element = json_next(element))
-        error = read_added(model, r, tokenizer_json, element, NULL);
+    for (i = 0; i < SPECIALS && !error; i++) {
+        const word *s = &r->specials[i];
+        if (s->size && s->size <= ADDED_MAX && find_word(model->words, model->word_count, s->text, s->size) &&
+            !added_push(&model->added, text_of(s->text, s->size), 0, ADDED_SPECIAL))
+            error = text_fail(in(model, NULL), TEXT_NO_MEMORY);
+    }
     return error;
 }
 
-/* Cleans the spelling of `count` words into *pool, and leaves out what nothing is left of. Returns the number of words;
-   pool->failed tells of a lack of memory. */
-static size_t clean_words(const wordpiece *model, word *words, size_t count, buffer *pool)
+/* The spelling of an added token once it is cleaned. */
+static const char *clean_token(void *model, text_span text, buffer *out)
 {
-    buffer out = {NULL, 0, 0, 0}, spare = {NULL, 0, 0, 0};
-    size_t i, kept = 0, at = 0;
-    for (i = 0; i < count && !pool->failed; i++) {
-        pool->failed |= !clean(model, words[i].text, words[i].size, &out, &spare);
-        if (out.size == 0)
-            continue;
-        text_append(pool, text_in(&out));
-        words[kept] = words[i];
-        words[kept++].size = out.size;
-    }
-    free(out.text);
+    buffer spare = {NULL, 0, 0, 0};
+    int done = clean((const wordpiece *)model, text.text, text.size, out, &spare);
     free(spare.text);
-    for (i = 0; i < kept && !pool->failed; at += words[i++].size) /* the pool stays where it is now */
-        words[i].text = pool->text + at;
-    return kept;
+    return done ? NULL : TEXT_NO_MEMORY;
 }
 
-/* Gives added tokens their ids, adds those that are no words to the words, and makes what they are found with. */
-static const char *index_added(wordpiece *model)
+/* Gives added tokens that are words the ids of these, adds the others to the words, and makes what they are found with. */
+static const char *index_added(wordpiece *model, char cause[ADDED_CAUSE])
 {
-    size_t count = model->added_count, vocabulary = model->word_count, i, kept, spelt = 0, cleaned = 0;
-    word *places = (word *)malloc((2 * count + 1) * sizeof *places), *others = places ? places + count : NULL;
-    buffer pool = {NULL, 0, 0, 0};
-    const char *error = NULL;
-    if (!places)
+    size_t vocabulary = model->word_count, i;
+    if (!added_unique(&model->added))
         return TEXT_NO_MEMORY;
-    for (i = 0; i < count; i++) {
-        places[i] = model->added[i].word;
-        places[i].id = (int32_t)i;
-    }
-    kept = sort_words(places, count);
-    for (i = 0; i < kept; i++) {
-        added_token *a = &model->added[places[i].id];
-        const word *known = find_word(model->words, vocabulary, a->word.text, a->word.size);
-        if (known)
-            a->word.id = known->id;
-        else if (a->word.id >= 0)
-            model->words[model->word_count++] = a->word;
-        else
-            continue; /* a special token that the model does not have */
-        if (a->normalized)
-            others[cleaned++] = places[i];
-        else
-            places[spelt++] = places[i];
+    for (i = 0; i < model->added.count; i++) {
+        added_token *t = &model->added.tokens[i];
+        const word *known = find_word(model->words, vocabulary, t->text.text, t->text.size);
+        word *w = &model->words[model->word_count];
+        if (known) {
+            t->id = known->id;
+            continue;
+        }
+        w->text = t->text.text;
+        w->size = t->text.size;
+        w->id = t->id;
+        model->word_count++;
     }
     model->word_count = sort_words(model->words, model->word_count);
-    error = trie_build(&model->spelt, places, spelt);
-    if (!error && cleaned && (cleaned = clean_words(model, others, cleaned, &pool)) > 0 && !pool.failed)
-        error = trie_build(&model->cleaned, others, sort_words(others, cleaned));
-    error = pool.failed ? TEXT_NO_MEMORY : error;
-    free(pool.text);
-    free(places);
-    return error;
+    return added_index(&model->added, clean_token, model, cause);
 }
 
 /* ---- models ---- */
@@ -480,15 +445,16 @@ static const char *read_words(wordpiece *model, reading *r)
 {
     const wordpiece_files *f = r->files;
     json vocab = json_get(json_get(r->tokenizer, "model"), "vocab");
-    size_t count = f->vocab ? lines(f->vocab, f->vocab_size) : json_count(vocab);
+    int is_lines = !vocab.type; /* transformers reads vocab.txt only if there is no tokenizer.json */
+    size_t count = is_lines ? lines(f->vocab, f->vocab_size) : json_count(vocab);
     size_t added = SPECIALS + json_count(json_get(r->config, "added_tokens_decoder")) +
                    json_count(json_get(r->tokenizer, "added_tokens"));
     const char *file = f->vocab ? vocab_txt : tokenizer_json, *error = NULL;
+    char cause[ADDED_CAUSE];
     if (!f->vocab && vocab.type != JSON_OBJECT)
         return text_fail(in(model, file), "model.vocab: not an object");
     model->words = (word *)malloc((count + added) * sizeof *model->words);
-    model->added = (added_token *)malloc(added * sizeof *model->added);
-    if (!model->words || !model->added)
+    if (!model->words)
         return text_fail(in(model, NULL), TEXT_NO_MEMORY);
     if (f->vocab) {
         memcpy(r->next, f->vocab, f->vocab_size);
@@ -504,8 +470,8 @@ static const char *read_words(wordpiece *model, reading *r)
     read_specials(r);
     if ((error = read_all_added(model, r)) != NULL)
         return error;
-    error = index_added(model);
-    return error ? text_fail(in(model, NULL), "%s", error) : NULL;
+    error = index_added(model, cause);
+    return error ? text_fail(in(model, error == cause ? tokenizer_json : NULL), "%s", error) : NULL;
 }
 
 static const char *read_model(wordpiece *model, const wordpiece_files *files)
@@ -633,11 +599,9 @@ const char *wordpiece_open(wordpiece *model, const char *directory)
 void wordpiece_close(wordpiece *model)
 {
     trie_free(&model->pieces);
-    trie_free(&model->spelt);
-    trie_free(&model->cleaned);
+    added_free(&model->added);
     free(model->words);
     free(model->by_id);
-    free(model->added);
     free(model->text);
     memset(model, 0, offsetof(wordpiece, error));
 }
@@ -731,38 +695,23 @@ static int cut_text(work *w, const char *text, size_t size)
     return cut_word(w, text + begin, size - begin, characters);
 }
 
-/* ---- added tokens in a text ---- */
-
-/* The first added token from `from` on, the longest of those that begin there, or NULL; it ends before *end. */
-static const added_token *find_added(const wordpiece *model, const trie *added, const char *text, size_t size,
-                                     size_t from, size_t *begin, size_t *end)
+/* Text between the added tokens that are found in it as it is spelt is cleaned; what is between those that are found in
+   it then, the second time that this is called, is cut. */
+static int split(work *w, int is_clean, text_span text)
 {
-    int32_t found = -1;
-    size_t used = 0;
-    for (*begin = added->nodes ? from : size; *begin < size; ++*begin)
-        if ((found = trie_longest(added, text + *begin, size - *begin, &used)) >= 0)
-            break;
-    *end = *begin + used;
-    return found >= 0 ? &model->added[found] : NULL;
-}
-
-/* Text between the tokens that are found in it as it is spelt is cleaned; what is between those that are found in it
-   then, the second time that this is called, is cut. */
-static int split(work *w, int is_clean, const char *text, size_t size)
-{
-    const trie *found = is_clean ? &w->model->cleaned : &w->model->spelt;
-    size_t done = 0, begin, end = 0;
-    for (;; done = end) {
-        const added_token *added = find_added(w->model, found, text, size, done, &begin, &end);
-        if (done < begin && is_clean && !cut_text(w, text + done, begin - done))
+    const added_tokens *added = &w->model->added;
+    added_walk walk = added_begin(added, is_clean ? &added->normalized : &added->raw, text);
+    for (;;) {
+        int more = added_next(&walk);
+        text_span before = walk.before;
+        if (before.size && is_clean && !cut_text(w, before.text, before.size))
             return 0;
-        if (done < begin && !is_clean &&
-            (!clean(w->model, text + done, begin - done, &w->cleaned, &w->spare) ||
-             !split(w, 1, w->cleaned.text, w->cleaned.size)))
+        if (before.size && !is_clean &&
+            (!clean(w->model, before.text, before.size, &w->cleaned, &w->spare) || !split(w, 1, text_in(&w->cleaned))))
             return 0;
-        if (!added)
+        if (!more)
             return 1;
-        if (!push(w, added->word.id))
+        if (walk.place >= 0 && !push(w, added->tokens[walk.place].id))
             return 0;
     }
 }
@@ -775,7 +724,7 @@ const char *wordpiece_encode(const wordpiece *model, const char *text, size_t si
     memset(tokens, 0, sizeof *tokens);
     w.model = model;
     w.tokens = tokens;
-    done = split(&w, 0, text, size);
+    done = split(&w, 0, text_of(text, size));
     free(w.cleaned.text);
     free(w.spare.text);
     if (!done)

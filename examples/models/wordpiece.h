@@ -1,6 +1,6 @@
 /* wordpiece.h: text to token ids as BERT's tokenizers do it (WordPiece), with the results of the Python packages
-   transformers and tokenizers. It takes wordpiece.c, unicode.c, unicode_tables.h, json.c, trie.h, text.h
-   and shown.h: C99 and libc.
+   transformers and tokenizers. It takes wordpiece.c, unicode.c, unicode_tables.h, json.c, added.h, trie.h, text.h and
+   shown.h: C99 and libc.
 
        wordpiece model;
        const char *error = wordpiece_open(&model, "all-MiniLM-L6-v2");
@@ -30,6 +30,7 @@
 #ifndef WORDPIECE_H
 #define WORDPIECE_H
 
+#include "added.h"
 #include "text.h"
 #include "trie.h"
 
@@ -42,13 +43,6 @@ extern "C" {
 
 typedef trie_word wordpiece_word; /* text not ended by a NUL, its size in bytes, id */
 
-/* A token that is found in the text before anything else happens to it, such as [MASK]; or, if `normalized`, after it
-   has been cleaned. */
-typedef struct wordpiece_added {
-    wordpiece_word word;
-    int normalized;
-} wordpiece_added;
-
 typedef struct wordpiece {
     int32_t count;                                   /* ids are below it */
     int32_t unk_id, cls_id, sep_id, pad_id, mask_id; /* -1: the vocabulary has none; unk_id always is one */
@@ -56,19 +50,19 @@ typedef struct wordpiece {
     size_t longest_word; /* in characters: a longer one is unknown */
 
     /* For wordpiece.c. All tokens by their bytes, and all by their ids; the vocabulary, and where in it continuing
-       pieces go on, or UINT32_MAX; added tokens, and their places among these by their bytes: as they are spelt, and
-       cleaned. */
+       pieces go on, or UINT32_MAX; tokens such as [MASK], which are found in the text before anything else happens to
+       it, or after it has been cleaned. */
     wordpiece_word *words, *by_id;
-    size_t word_count, added_count;
-    trie pieces, spelt, cleaned;
+    size_t word_count;
+    trie pieces;
     uint32_t continuing;
-    wordpiece_added *added;
+    added_tokens added;
     char *text;
     char error[TEXT_ERROR];
 } wordpiece;
 
-/* What a tokenizer is read from; NULL for a file that is not there. The vocabulary is that of vocab, or else that of
-   tokenizer. Options are those of config (tokenizer_config.json); what it does not say is as tokenizer (tokenizer.json)
+/* What a tokenizer is read from; NULL for a file that is not there. The vocabulary is that of tokenizer or, if that has
+   none, that of vocab. Options are those of config (tokenizer_config.json); what it does not say is as tokenizer (tokenizer.json)
    has it, or else as in uncased BERT. */
 typedef struct wordpiece_files {
     const char *vocab, *tokenizer, *config;

@@ -1,5 +1,5 @@
 /* A program that has taken wordpiece.h and wordpiece.c, and what these take: unicode.h, unicode.c, unicode_tables.h,
-   json.h, json.c, trie.h, text.h and shown.h. */
+   json.h, json.c, added.h, trie.h, text.h and shown.h. */
 #include "wordpiece.h"
 
 #include <string.h>

@@ -411,6 +411,7 @@ static void reads(members m)
 
 #define TYPE(name) "{\"type\":\"" name "\"}"
 #define MODEL(vocab, merges) "{\"vocab\":" vocab ",\"merges\":" merges "}"
+#define REPLACE(old, fresh) "{\"type\":\"Replace\",\"pattern\":{\"String\":\"" old "\"},\"content\":\"" fresh "\"}"
 #define SPLIT(pattern) "{\"type\":\"Split\",\"pattern\":" pattern ",\"behavior\":\"Isolated\"}"
 
 TEST(bpe_wrong_models)
@@ -494,7 +495,10 @@ TEST(bpe_wrong_added_tokens)
     m.added = "[{\"id\":5,\"content\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\",\"normalized\":true}]"; /* 32 */
     reads(m);
     m.added = "[{\"id\":5,\"content\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\",\"normalized\":true}]"; /* 33 */
-    refuses(m, "added_tokens: the normalizer makes more than 512 bytes of \"xxxxxxxxx");
+    refuses(m, "xxx\": the normalizer makes more than 512 bytes of it");
+    m.normalizer = "{\"type\":\"Replace\",\"pattern\":{\"String\":\"x\"},\"content\":\"\"}";
+    m.added = "[{\"id\":5,\"content\":\"xx\",\"normalized\":true}]";
+    refuses(m, "added_tokens: the added token \"xx\": the normalizer leaves nothing of it");
 }
 
 TEST(bpe_wrong_steps)
@@ -758,6 +762,40 @@ TEST(bpe_behaviors)
     }
 }
 
+/* The character that the text begins with may become several, or go: a mark stands in front of each piece that comes of
+   it, and of no other. Ids of tokenizers 0.22.2 and 0.23.3. */
+TEST(bpe_first)
+{
+    static const struct {
+        const char *normalizer, *text, *want;
+    } cases[] = {
+        {REPLACE("a", ""), "ab", "1"},
+        {REPLACE("a", ""), "bab", "2 1 1"},
+        {REPLACE("a", "c|b"), "ab", "2 3 2 4 2 1 1"},
+        {REPLACE("a", "c|b"), "bab", "2 1 3 4 1 1"},
+        {REPLACE("ab", "c|b"), "abb", "3 4 1 1"},
+        {REPLACE("b", "c|b"), "abb", "2 0 3 4 1 3 4 1"},
+        {REPLACE("b", " "), "bb|bb", "2 2 4 2 2"},
+        {"{\"type\":\"Prepend\",\"prepend\":\"c|\"}", "b|b", "2 3 2 4 2 1 4 1"},
+        {"{\"type\":\"NFD\"}", "\xc3\xa0|b", "2 0 5 4 1"},
+        {"{\"type\":\"NFC\"}", "a\xcc\x80|b", "2 6 4 1"},
+        {"{\"type\":\"NFKC\"}", "\xef\xbd\x9c|b", "2 4 4 1"},
+        {"{\"type\":\"NFKC\"}", "\xe2\x93\x90\xef\xbd\x9c", "2 0 4"},
+        {"{\"type\":\"NFKD\"}", "\xe2\x84\x80|b", "2 0 3 4 1"},
+        {"{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"a \"}," REPLACE(
+             " ", "|") "," REPLACE("a|", "||") "]}",
+         "b|b", "2 4 2 4 2 1 4 1"},
+    };
+    members m = {0};
+    m.model = "{\"vocab\":{\"a\":0,\"b\":1,\"_\":2,\"c\":3,\"|\":4,\"\\u0300\":5,\"\\u00e0\":6},\"merges\":[]}";
+    m.pre_tokenizer = "{\"type\":\"Sequence\",\"pretokenizers\":[" SPLIT(
+        "{\"String\":\"|\"}") ",{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"first\"}]}";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        m.normalizer = cases[i].normalizer;
+        encodes_file(&m, cases[i].text, cases[i].want);
+    }
+}
+
 /* A token takes white space that holds others: what is left of those is found, but not if nothing is. */
 TEST(bpe_added_tokens_side_by_side)
 {
@@ -864,7 +902,7 @@ TEST(bpe_large_trie)
         size += (size_t)sprintf(text + size, ",{\"id\":%d,\"content\":\"%05dxxxxxxx\",\"normalized\":true}", i, i);
     memcpy(text + size, "]}", 2);
     test_memory_state.peak = bytes = test_memory_state.bytes;
-    refused(text, size + 2, "added_tokens: the normalizer makes more than 16777216 bytes of them");
+    refused(text, size + 2, "xxx\": the normalizer makes too much of the tokens up to it");
     CHECK(test_memory_state.peak - bytes < (size_t)1 << 26);
 }
 

@@ -394,8 +394,7 @@ TEST(wordpiece_special_names)
 static const char added_json[] = "{" MODEL("") "," NORMALIZER(
     "") "," BERT ",\"added_tokens\":["
         "{\"id\":20,\"content\":\"<a>\"},{\"id\":21,\"content\":\"<a><b>\",\"lstrip\":true,\"rstrip\":true},"
-        "{\"id\":22,\"content\":\"A\\u0301c\",\"normalized\":true},{\"id\":23,\"content\":\"\\u0301\",\"normalized\":"
-        "true},"
+        "{\"id\":22,\"content\":\"A\\u0301c\",\"normalized\":true},{\"id\":23,\"content\":\"AC\",\"normalized\":true},"
         "{\"id\":24,\"content\":\"abc\",\"normalized\":true},{\"id\":9,\"content\":\"b\",\"normalized\":true,"
         "\"lstrip\":true},"
         "{\"id\":19,\"content\":\"<a>\"}]}";
@@ -407,13 +406,13 @@ TEST(wordpiece_added_tokens)
     wordpiece model;
     if (!parsed(&model, small, added_json, config))
         return;
-    CHECK(model.count == 31 && wordpiece_id(&model, "<a>", 3) == 19 && wordpiece_token(&model, 30).size == 3);
-    GIVES(&model, "<a>", 19); /* the later of two in a file, and tokenizer.json before the config */
+    CHECK(model.count == 31 && wordpiece_id(&model, "<a>", 3) == 20 && wordpiece_token(&model, 30).size == 3);
+    GIVES(&model, "<a>", 20); /* the first of two in a file, and tokenizer.json before the config */
     GIVES(&model, "<c>a<c>", 30, A, 30);
     GIVES(&model, "<a><b>", 21); /* the longest */
     GIVES(&model, "a \t<a><b>\xe3\x80\x80 a", A, 21, A);
-    GIVES(&model, "<a> <a><b> <a>", 19, 21, 19);
-    GIVES(&model, "acc", 22, C); /* as it is when cleaned, and within words */
+    GIVES(&model, "<a> <a><b> <a>", 20, 21, 20);
+    GIVES(&model, "acc", 22, C); /* as it is when cleaned, the first of two, and within words */
     GIVES(&model,
           "A\xcc\x81"
           "C",
@@ -422,6 +421,41 @@ TEST(wordpiece_added_tokens)
     GIVES(&model, "a  b", A, B);
     GIVES(&model, "ba  bb", B, A, B, B);
     wordpiece_close(&model);
+}
+
+#define ADDED(tokens) "{" MODEL("") "," NORMALIZER("") "," BERT ",\"added_tokens\":[" tokens "]}"
+#define TOKEN(id, content, flag) "{\"id\":" #id ",\"content\":\"" content "\",\"" flag "\":true,\"normalized\":true}"
+
+/* Tokens of white space, single words, and tokens that look the same once they are cleaned. */
+TEST(wordpiece_added_as_the_library_has_them)
+{
+    wordpiece model;
+    if (parsed(&model, small, ADDED(TOKEN(20, "  ", "lstrip") "," TOKEN(21, "\\t", "x")), NULL)) {
+        GIVES(&model, "a  b", A, 20, B);
+        GIVES(&model, "a \t\xe3\x80\x80\nb", A, 20, 20, B); /* cleaned, all four are spaces */
+        GIVES(&model, "a b ", A, 21, B, 21);
+        GIVES(&model, "   a", 20, 21, A);
+        wordpiece_close(&model);
+    }
+    if (parsed(&model, small, ADDED(TOKEN(20, " ", "rstrip") "," TOKEN(21, "b", "lstrip")), NULL)) {
+        GIVES(&model, "a   a", A, 20, 20, 20, A); /* each takes all that follow, and all are found */
+        GIVES(&model, " a  b b", 20, A, 20, 20, B, 20, B);
+        GIVES(&model, "ab", A, B); /* a word of the vocabulary has the id from there */
+        wordpiece_close(&model);
+    }
+    if (parsed(&model, small, ADDED(TOKEN(20, "B", "single_word")), NULL)) {
+        GIVES(&model, "b a b,b", 20, A, 20, UNK, 20);
+        GIVES(&model, "b_ab", B, UNK, AB);
+        wordpiece_close(&model);
+    }
+    if (parsed(&model, small,
+               ADDED(TOKEN(20, "Ca", "x") "," TOKEN(21, "CA", "x") "," TOKEN(22, "BA", "x") "," TOKEN(23, "bA",
+                                                                                                      "special")),
+               NULL)) {
+        GIVES(&model, "ca", 20);
+        GIVES(&model, "ba", 23); /* the special one */
+        wordpiece_close(&model);
+    }
 }
 
 /* ---- what is refused ---- */
@@ -492,14 +526,13 @@ TEST(wordpiece_refuses)
          "some/tokenizer.json: an added token without content"},
         {small, "{" MODEL("") "," NORMALIZER("") "," BERT ",\"added_tokens\":[{\"content\":\"x\"}]}", NULL,
          "some/tokenizer.json: the added token \"x\" has no id below 2147483647"},
-        {small,
-         "{" MODEL("") "," NORMALIZER("") "," BERT ",\"added_tokens\":[{\"id\":1,\"content\":\"x\","
-                                          "\"single_word\":true}]}",
-         NULL, "some/tokenizer.json: the added token \"x\" is a single_word, which is not read here"},
+        {small, ADDED(TOKEN(20, "\\u0301", "x")), NULL,
+         "some/tokenizer.json: the added token \"\xcc\x81\": the normalizer leaves nothing of it, which would be found "
+         "everywhere"},
         {small,
          "{" MODEL("") "," NORMALIZER("") "," BERT ",\"added_tokens\":[{\"id\":1,\"content\":\"x\","
                                           "\"normalized\":\"\"}]}",
-         NULL, "some/tokenizer.json: normalized: neither true nor false"},
+         NULL, "some/tokenizer.json: the added token \"x\": normalized is neither true nor false"},
         {small, NULL, "{\"added_tokens_decoder\":{\"x\":{\"content\":\"y\"}}}",
          "some/tokenizer_config.json: the added token \"y\" has no id below 2147483647"},
         {small, NULL, "{\"added_tokens_decoder\":{\"7\":{}}}",
@@ -513,20 +546,20 @@ TEST(wordpiece_refuses)
 
 TEST(wordpiece_long_tokens)
 {
-    char json[1024], want[512], name[301], token[257];
+    char file[1024], want[512], name[301], token[257];
     wordpiece model;
     for (size_t size = 255; size <= 256; size++) {
         memset(token, 'x', size);
         token[size] = 0;
-        snprintf(json, sizeof json, "{\"added_tokens_decoder\":{\"7\":{\"content\":\"%s\"}}}", token);
-        if (size == 255 && parsed(&model, small, NULL, json)) {
+        snprintf(file, sizeof file, "{\"added_tokens_decoder\":{\"7\":{\"content\":\"%s\"}}}", token);
+        if (size == 255 && parsed(&model, small, NULL, file)) {
             CHECK(gives(&model, token, size, (const int32_t[]){7, -1}));
             wordpiece_close(&model);
         }
     }
     snprintf(want, sizeof want, "some/tokenizer_config.json: the added token \"%.124s...\" is longer than 255 bytes",
              token);
-    refused(small, sizeof small - 1, NULL, json, want);
+    refused(small, sizeof small - 1, NULL, file, want);
     memset(name, 'n', 300); /* of a long name, its end */
     name[300] = 0;
     {
