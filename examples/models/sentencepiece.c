@@ -5,18 +5,16 @@
 #include <string.h>
 
 enum {
-    FILE_MAX = 1 << 26,  /* bytes of a model; published ones have 20 MB at most */
-    PIECE_MAX = 512,     /* bytes of a piece, at most: a text may be looked at so far again from each of its bytes.
+    FILE_MAX = 1 << 26, /* bytes of a model; published ones have 20 MB at most */
+    PIECE_MAX = 512,    /* bytes of a piece, at most: a text may be looked at so far again from each of its bytes.
                             T5's have 20; the trainer makes 64 unless it is told to, the library takes 7999 */
-    RULE_MAX = 256,      /* bytes of what a charsmap rewrites, and to what: less than this; Unicode needs 33 */
-    CHARSMAP_STEP = 256, /* units come in such blocks, in which a trie's step stays */
-    SYMBOLS_SEEN = 64,   /* of user-defined symbols of which one begins with the other, and of a charsmap's rules: */
-    RULES_SEEN = 32,     /* the library looks at so many, the shortest */
-    LONG = 128,          /* normalising makes a text of n bytes GROWTH n + SLACK at most; if a piece has more than */
-    GROWTH = 16,         /* LONG bytes, GROWTH_LONG n + SLACK, for then there is more to look at again. Spaces alone */
-    GROWTH_LONG = 4,     /* become 3 n, U+FDFA alone 13 n, which NFKC makes longer than any other. Published pieces */
-    SLACK = 4096,        /* have 93 bytes at most */
-    SPLITS_DEEP = 100    /* how often the library splits an unused piece and its parts */
+    SYMBOLS_SEEN = 64,  /* of user-defined symbols of which one begins with the other, and of a charsmap's rules: */
+    RULES_SEEN = 32,    /* the library looks at so many, the shortest */
+    LONG = 128,         /* normalising makes a text of n bytes GROWTH n + SLACK at most; if a piece has more than */
+    GROWTH = 16,        /* LONG bytes, GROWTH_LONG n + SLACK, for then there is more to look at again. Spaces alone */
+    GROWTH_LONG = 4,    /* become 3 n, U+FDFA alone 13 n, which NFKC makes longer than any other. Published pieces */
+    SLACK = 4096,       /* have 93 bytes at most */
+    SPLITS_DEEP = 100   /* how often the library splits an unused piece and its parts */
 };
 
 typedef text_span string;
@@ -187,74 +185,6 @@ static const char *read_training(reader r, training *t)
     return error;
 }
 
-/* A unit of the double array: bits 0 to 7 and 31 are the label, bit 8 tells that the node has a value, the others are
-   the offset to its children; a value is a unit with bit 31 set. Yata, Darts-clone (2008). */
-static uint32_t unit_at(const unsigned char *units, uint32_t i)
-{
-    const unsigned char *b = units + 4 * (size_t)i;
-    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
-static uint32_t label(uint32_t unit)
-{
-    return unit & 0x800000ff;
-}
-
-static uint32_t offset(uint32_t unit)
-{
-    return (unit >> 10) << ((unit & 0x200) >> 6);
-}
-
-static int has_value(uint32_t unit)
-{
-    return unit >> 8 & 1;
-}
-
-/* A charsmap: bytes of its trie as 4 bytes, the trie, strings ended by NULs. Whatever is checked here for every unit
-   need not be checked at any step of a walk. */
-static const char *read_charsmap(string map, sentencepiece_normalizer *n)
-{
-    const unsigned char *bytes = (const unsigned char *)map.text;
-    uint32_t size, i, unit;
-    size_t j, begin = 0;
-    n->unit_count = 0;
-    if (map.size == 0)
-        return NULL;
-    if (map.size < 4)
-        return "the charsmap is shorter than its header";
-    size = unit_at(bytes, 0);
-    if (size >= map.size - 4)
-        return "the charsmap's trie is longer than the charsmap";
-    if (size == 0 || size % (4 * CHARSMAP_STEP))
-        return "the charsmap's trie is not of whole blocks";
-    n->units = bytes + 4;
-    n->unit_count = size / 4;
-    n->strings = map.text + 4 + size;
-    n->strings_size = (uint32_t)(map.size - 4 - size);
-    if (n->strings[n->strings_size - 1])
-        return "the charsmap's strings do not end in a NUL";
-    for (j = 0; j < n->strings_size; j++) {
-        begin = n->strings[j] ? begin : j + 1;
-        if (j - begin + 1 == RULE_MAX)
-            return "a string of the charsmap has more than 255 bytes";
-    }
-    unit = unit_at(n->units, 0);
-    if (label(unit) || has_value(unit) || offset(unit) == 0)
-        return "the charsmap's root is wrong";
-    for (i = 0; i < n->unit_count; i++) {
-        unit = unit_at(n->units, i);
-        if (label(unit) > 0xff) {
-            if ((unit & 0x7fffffff) >= n->strings_size)
-                return "the charsmap points past its strings";
-        } else if (((i ^ offset(unit)) | (CHARSMAP_STEP - 1)) >= n->unit_count) {
-            return i ? "the charsmap's trie points past its end" : "the charsmap's root points past the trie's end";
-        } else if (has_value(unit) && label(unit_at(n->units, i ^ offset(unit))) <= 0xff) {
-            return "the charsmap's trie has a node without its value";
-        }
-    }
-    return NULL;
-}
-
 static const char *read_normalizer(reader r, sentencepiece_normalizer *n)
 {
     const char *error;
@@ -268,7 +198,7 @@ static const char *read_normalizer(reader r, sentencepiece_normalizer *n)
             return wrong_wire_type;
         if (flag)
             *flag = f.value != 0;
-        if (f.number == 2 && (error = read_charsmap(f.bytes, n)) != NULL)
+        if (f.number == 2 && (error = charsmap_read(&n->map, f.bytes)) != NULL)
             return error;
     }
     return error;
@@ -453,7 +383,7 @@ static int32_t control_id(const sentencepiece *model, string text, const char *u
 /* Two passes over the file's fields: one counts the pieces, one reads everything. */
 static const char *read_model(sentencepiece *model, const unsigned char *bytes, size_t size)
 {
-    sentencepiece_normalizer usual = {NULL, 0, NULL, 0, 1, 1, 1, 0};
+    sentencepiece_normalizer usual = {{NULL, 0, NULL, 0}, 1, 1, 1, 0};
     training trained = {SENTENCEPIECE_UNIGRAM, {" \xe2\x81\x87 ", 5}, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0};
     const char *error;
     size_t count = 0;
@@ -608,30 +538,12 @@ static size_t symbol_size(const sentencepiece *model, string text)
    symbols which are left alone, or NULL. */
 static string rewrite(const sentencepiece_normalizer *n, const sentencepiece *model, string text, size_t *used)
 {
-    uint32_t place, unit, value = 0;
-    size_t longest = 0, i;
-    int seen = 0;
+    const char *written;
     if (model && (*used = symbol_size(model, text)) > 0)
         return text_of(text.text, *used);
-    if (n->unit_count) {
-        place = offset(unit_at(n->units, 0));
-        for (i = 0; i < text.size && i < RULE_MAX && seen < RULES_SEEN; i++) {
-            place ^= (unsigned char)text.text[i];
-            unit = unit_at(n->units, place);
-            if (label(unit) != (unsigned char)text.text[i])
-                break;
-            place ^= offset(unit);
-            if (has_value(unit)) {
-                value = unit_at(n->units, place) & 0x7fffffff;
-                longest = i + 1;
-                seen++;
-            }
-        }
-    }
-    if (longest) {
-        *used = longest;
-        return text_word(n->strings + value);
-    }
+    written = charsmap_find(&n->map, text, RULES_SEEN, used);
+    if (*used)
+        return text_word(written);
     if ((*used = shown_utf8(text.text, text.size)) > 0)
         return text_of(text.text, *used);
     *used = 1;
@@ -1133,7 +1045,7 @@ static void decode_part(const sentencepiece *model, const int32_t *ids, size_t c
     most = most_of(model, text.size);
     if (out->size && text.size)
         text_append(out, blank);
-    if (model->denormalizer.unit_count)
+    if (model->denormalizer.map.unit_count)
         normalize(&model->denormalizer, NULL, text_in(&text), most < SIZE_MAX - out->size ? most + out->size : SIZE_MAX,
                   out);
     else

@@ -1,6 +1,6 @@
 /* sentencepiece.h: text to token ids and back, with a SentencePiece model (T5's spiece.model; the tokenizer.model of
    Llama 2, Mistral 7B and Gemma) and the results of the SentencePiece library: Unigram, BPE, words and characters. It
-   takes sentencepiece.c, heap.h, trie.h, text.h and shown.h: C99 and libc.
+   takes sentencepiece.c, charsmap.h, heap.h, trie.h, text.h and shown.h: C99 and libc.
 
        sentencepiece model;
        const char *error = sentencepiece_open(&model, "spiece.model");
@@ -28,6 +28,7 @@
 #ifndef SENTENCEPIECE_H
 #define SENTENCEPIECE_H
 
+#include "charsmap.h"
 #include "text.h"
 #include "trie.h"
 
@@ -65,10 +66,7 @@ typedef struct sentencepiece_piece {
 
 /* How text is rewritten before it is cut, or after it is put together again. */
 typedef struct sentencepiece_normalizer {
-    const unsigned char *units; /* the charsmap's trie, a double array of unit_count little-endian numbers of 4 bytes */
-    uint32_t unit_count;        /* 0: no charsmap */
-    const char *strings;        /* what the trie's values point into */
-    uint32_t strings_size;
+    charsmap map;
     int add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, space_at_end;
 } sentencepiece_normalizer;
 

@@ -1,4 +1,5 @@
-/* A program that has taken sentencepiece.h and sentencepiece.c, and heap.h, trie.h, text.h and shown.h with them. */
+/* A program that has taken sentencepiece.h and sentencepiece.c, and charsmap.h, heap.h, trie.h, text.h and shown.h with
+   them. */
 #include "sentencepiece.h"
 
 #include <stdlib.h>
