@@ -139,7 +139,7 @@ define implementation
 $(call short,CC $<: the implementation)$(CC) $(1) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
 endef
 in = $(1:%=$B/examples/models/%.o)
-of_bpe = bpe bpe_read bpe_split bpe_merge patterns
+of_bpe = bpe bpe_read bpe_split bpe_merge bpe_unigram patterns
 listed = $B/api $B/cover.h
 program = $(call short,LD $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 -include $(patsubst %.o,%.d,$(examples) $(tests) $(t_tests) $B/$T/main.o)
@@ -156,7 +156,7 @@ $B/heap/%.o: examples/models/%.c $B/flags $B/flags_of_tests | $B/api         ; $
 # What is linked                                   of what: a notebook is a program by itself; here they share one
 $B/%: $B/examples/%.o $B/attn.o                                              ; $(program)
 $B/tokenize $B/tensors $B/decode_ids $(learners) $B/test $B/test_examples:   ; $(program)
-$B/05_translate: $(call in,json safetensors checkpoint sentencepiece layers t5 beam translate)
+$B/05_translate: $(call in,json safetensors checkpoint sentencepiece unicode $(of_bpe) layers t5 beam translate)
 $B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert vectors)
 $B/13_generate: $(call in,json safetensors checkpoint layers unicode $(of_bpe) sentencepiece tokenizer chat)
 $B/13_generate: $(call in,sample decoder)

@@ -113,7 +113,8 @@ static inline const char *added_rewrite(const added_tokens *a, trie_word *words,
     for (i = 0; i < count && !error; i++) {
         text_span token = a->tokens[(size_t)words[i].id % a->count].text;
         error = normalize(user, token, &out);
-        text_append(written, text_in(&out));
+        if (!error)
+            text_append(written, text_in(&out));
         words[i].size = out.size;
         if (out.failed || written->failed)
             error = TEXT_NO_MEMORY;

@@ -22,6 +22,8 @@ void bpe_close(bpe *b)
         free(m->strings);
         free(m->index.ids);
         free(m->merges);
+        free(m->scores);
+        trie_free(&m->pieces);
         added_free(&m->added);
         free(m);
     }
@@ -98,6 +100,7 @@ const char *bpe_encode_as(const bpe *b, const char *text, size_t size, int flags
     free(valid.text);
     free(e.symbols);
     free(e.heap);
+    free(e.cuts);
     free(e.normalized.text);
     free(e.spare.text);
     free(e.spelled.text);

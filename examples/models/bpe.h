@@ -48,7 +48,8 @@ typedef struct bpe_tokens {
 } bpe_tokens;
 
 typedef struct bpe {
-    int32_t count; /* ids are below it; some may belong to no token */
+    int32_t count;  /* ids are below it; some may belong to no token */
+    int32_t unk_id; /* of what stands for unknown text; -1: there is none */
 
     /* What the model expects before and after a text, such as the id of <|begin_of_text|>: of the "single" template of
        post_processor. */

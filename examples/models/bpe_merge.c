@@ -74,17 +74,21 @@ static void add_symbol(encoder *e, uint32_t *count, int32_t id)
     ++*count;
 }
 
+int32_t bpe_byte_token(const bpe_model *m, char byte)
+{
+    char name[8];
+    snprintf(name, sizeof name, "<0x%02X>", (unsigned)(unsigned char)byte);
+    return find_in_vocabulary(m, text_word(name));
+}
+
 /* A character that is no token becomes the tokens of its bytes, if all of them are; else it is unknown. */
 static int add_bytes(encoder *e, uint32_t *count, string character)
 {
     int32_t ids[4];
-    char name[8];
     size_t i;
-    for (i = 0; i < character.size && i < 4; i++) {
-        snprintf(name, sizeof name, "<0x%02X>", (unsigned)(unsigned char)character.text[i]);
-        if ((ids[i] = find_in_vocabulary(e->model, text_word(name))) < 0)
+    for (i = 0; i < character.size && i < 4; i++)
+        if ((ids[i] = bpe_byte_token(e->model, character.text[i])) < 0)
             return 0;
-    }
     for (i = 0; i < character.size; i++)
         add_symbol(e, count, ids[i]);
     return 1;

@@ -1,11 +1,12 @@
 /* bpe_model.h: a byte-pair encoding in memory, and a text on its way through it, for the parts of bpe.c alone:
-   bpe_read.c makes the one of a tokenizer.json; of the other, bpe_split.c makes words, and bpe_merge.c makes tokens of
-   these. Whoever calls bpe.h has no need of it. */
+   bpe_read.c makes the one of a tokenizer.json; of the other, bpe_split.c makes words, and bpe_merge.c or bpe_unigram.c
+   makes tokens of these. Whoever calls bpe.h has no need of it. */
 #ifndef BPE_MODEL_H
 #define BPE_MODEL_H
 
 #include "added.h"
 #include "bpe.h"
+#include "charsmap.h"
 #include "heap.h"
 #include "json.h"
 #include "patterns.h"
@@ -31,11 +32,17 @@ enum {
 typedef enum behavior { ISOLATED, REMOVED, CONTIGUOUS, WITH_PREVIOUS, WITH_NEXT } behavior;
 
 typedef enum step_kind {
-    SPLIT,       /* into what `found` or the literal matches, and what lies between */
+    SPLIT,       /* into what `found` or the literal matches, or white space, and what lies between */
     METASPACE,   /* writes `content` for each space (which is the literal), and in front */
-    NORMAL_FORM, /* the last three are a normalizer's */
+    NORMAL_FORM, /* these and what follows are a normalizer's */
     PREPEND,
-    REPLACE
+    REPLACE,
+    RUNS, /* writes `content` for two spaces or more */
+    STRIP,
+    CHARSMAP,
+    LOWER,
+    STRIP_ACCENTS,
+    NMT
 } step_kind;
 
 enum { ALWAYS, FIRST, NEVER };
@@ -46,8 +53,10 @@ typedef struct step {
     string literal, content;
     behavior how;
     int invert;
-    int prepend; /* which texts METASPACE writes one in front of */
+    int prepend;     /* which texts METASPACE writes one in front of */
+    int left, right; /* which ends STRIP takes white space from */
     unicode_form form;
+    charsmap map;
 } step;
 
 enum { IN_VOCABULARY = 1, ADDED = 2, SPECIAL = 4 };
@@ -75,6 +84,11 @@ typedef struct bpe_model {
     text_index index;    /* of tokens */
     merge *merges;       /* a hash table of merges by their two ids */
     uint32_t merge_mask; /* slots less one */
+
+    double *scores; /* Unigram: of the pieces, which are the first ids; NULL: BPE */
+    int32_t piece_count;
+    double unknown_score;
+    trie pieces;
 
     int ignore_merges, byte_fallback, fuse_unk;
     int32_t unk_id;
@@ -139,6 +153,13 @@ typedef struct symbol {
     uint32_t before, next;
 } symbol;
 
+/* The best way to cut a word up to a byte. */
+typedef struct cut {
+    double score;
+    size_t begin; /* of the last piece */
+    int32_t id;
+} cut;
+
 /* What happens to one text. */
 typedef struct encoder {
     const bpe_model *model;
@@ -147,6 +168,8 @@ typedef struct encoder {
     symbol *symbols;
     heap_pair *heap; /* of symbols that may become one, by what they become */
     size_t symbol_room, heap_room, heap_size;
+    cut *cuts;
+    size_t cut_room;
     size_t normal_room; /* of what the normalizer may still write */
     buffer normalized, spare, spelled;
     buffer rewritten[STEPS]; /* by METASPACE */
@@ -171,7 +194,17 @@ const char *bpe_normalize(const bpe_model *m, string text, buffer *out, buffer *
 /* Appends the tokens of a text. first: whether it is the beginning of all. */
 void bpe_encode_text(encoder *e, string text, int first);
 
-/* Appends the tokens of a word, which the pre-tokenizer has cut out. */
+/* Appends the tokens of a word, which the pre-tokenizer has cut out: of BPE, and of Unigram. */
 void bpe_encode_word(encoder *e, string word);
+void bpe_cut_word(encoder *e, string word);
+
+/* The token <0x00> to <0xFF> of a byte, or -1. */
+int32_t bpe_byte_token(const bpe_model *m, char byte);
+
+/* Makes what pieces are found by, once they are read. Returns NULL, or what is wrong. */
+const char *bpe_index_pieces(bpe_model *m);
+
+/* Appends text as the rules of a charsmap write it, until there are more than `most` bytes. */
+void bpe_rewrite(const charsmap *map, string text, size_t most, buffer *out);
 
 #endif

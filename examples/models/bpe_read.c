@@ -7,6 +7,7 @@ enum {
     MERGES_MAX = 1 << 22, /* the most merges; published ones are 514,906 */
     TEMPLATE_MAX = 64,    /* parts of a template */
     DEPTH = 4,            /* of sequences within sequences */
+    PIECE_MAX = 512,      /* bytes of a piece of Unigram: a text may be looked at so far again from each of its bytes */
     STRING_MAX = 64,      /* bytes of what is written in place of something, and of that: it is looked for everywhere */
     PATTERN_MAX = 2048    /* bytes of a pattern that is compared with those known */
 };
@@ -106,36 +107,92 @@ static const char *read_literal(bpe *b, json value, const char *what, string *te
     return read_string(b, literal, what, text);
 }
 
+/* The value of a digit of base64, or -1. */
+static int digit64(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *found = c ? strchr(digits, c) : NULL;
+    return found ? (int)(found - digits) : -1;
+}
+
+/* A charsmap, written in base64. */
+static const char *read_precompiled(bpe *b, json value, charsmap *map)
+{
+    static const char what[] = "normalizer, Precompiled";
+    bpe_model *m = b->model;
+    json text = json_get(value, "precompiled_charsmap");
+    const char *error;
+    string s;
+    char *out = m->next;
+    size_t i;
+    uint32_t bits = 0;
+    if (text.type != JSON_STRING)
+        return text_fail(b->error, "%s: precompiled_charsmap is no string", what);
+    s = take_string(m, text);
+    while (s.size && s.text[s.size - 1] == '=')
+        s.size--;
+    for (i = 0; i < s.size; i++) {
+        int digit = digit64(s.text[i]);
+        if (digit < 0)
+            return text_fail(b->error, "%s: precompiled_charsmap is not base64", what);
+        bits = bits << 6 | (uint32_t)digit;
+        if (i % 4) /* in place: it becomes shorter */
+            *out++ = (char)(bits >> (6 - 2 * (i % 4)) & 0xff);
+    }
+    error = charsmap_read(map, text_of(s.text, (size_t)(out - s.text)));
+    return error ? text_fail(b->error, "%s: %s", what, error) : NULL;
+}
+
+/* A pattern that is a regular expression: that of spaces. */
+static int is_runs(json value)
+{
+    json pattern = json_get(json_get(value, "pattern"), "Regex");
+    return json_is(pattern, " {2,}");
+}
+
 static const char *read_normalizer(bpe *b, json value, int depth)
 {
-    static const char *const forms[] = {"NFC", "NFD", "NFKC", "NFKD"};
+    static const struct {
+        const char *name;
+        step_kind kind;
+        unicode_form form;
+    } kinds[] = {{"NFC", NORMAL_FORM, UNICODE_NFC},
+                 {"NFD", NORMAL_FORM, UNICODE_NFD},
+                 {"NFKC", NORMAL_FORM, UNICODE_NFKC},
+                 {"NFKD", NORMAL_FORM, UNICODE_NFKD},
+                 {"Prepend", PREPEND, UNICODE_NFC},
+                 {"Replace", REPLACE, UNICODE_NFC},
+                 {"Strip", STRIP, UNICODE_NFC},
+                 {"Precompiled", CHARSMAP, UNICODE_NFC},
+                 {"Lowercase", LOWER, UNICODE_NFC},
+                 {"StripAccents", STRIP_ACCENTS, UNICODE_NFC},
+                 {"Nmt", NMT, UNICODE_NFC}};
     const char *error = NULL;
-    json inner;
+    json inner = json_get(value, "content");
     step *s;
-    int i;
+    size_t i = 0;
     if (is_absent(value))
         return NULL;
     if (type_is(value, "Sequence") && depth < DEPTH)
         return read_each(b, json_get(value, "normalizers"), read_normalizer, depth + 1);
-    for (i = 0; i < 4; i++)
-        if (type_is(value, forms[i])) {
-            if ((s = add_step(b, NORMAL_FORM)) == NULL)
-                return b->error;
-            s->form = (unicode_form)(UNICODE_NFC + i);
-            return NULL;
-        }
-    if (!type_is(value, "Prepend") && !type_is(value, "Replace"))
+    while (i < sizeof kinds / sizeof *kinds && !type_is(value, kinds[i].name))
+        i++;
+    if (i == sizeof kinds / sizeof *kinds)
         return unknown_type(b, "normalizer", value);
-    if ((s = add_step(b, type_is(value, "Prepend") ? PREPEND : REPLACE)) == NULL)
+    if ((s = add_step(b, kinds[i].kind == REPLACE && is_runs(value) ? RUNS : kinds[i].kind)) == NULL)
         return b->error;
-    if (s->kind == PREPEND) {
-        error = read_string(b, json_get(value, "prepend"), "normalizer, Prepend", &s->content);
-    } else {
-        inner = json_get(value, "content");
+    s->form = kinds[i].form;
+    if (s->kind == CHARSMAP)
+        return read_precompiled(b, value, &s->map);
+    if (s->kind == STRIP && (!read_flag(json_get(value, "strip_left"), 0, &s->left) ||
+                             !read_flag(json_get(value, "strip_right"), 0, &s->right)))
+        return text_fail(b->error, "normalizer, Strip: a member is neither true nor false");
+    if (s->kind == PREPEND)
+        return read_string(b, json_get(value, "prepend"), "normalizer, Prepend", &s->content);
+    if (s->kind == REPLACE)
         error = read_literal(b, json_get(value, "pattern"), "normalizer, Replace", &s->literal);
-        if (!error && !json_is(inner, "")) /* nothing in place of something is allowed */
-            error = read_string(b, inner, "normalizer, Replace, content", &s->content);
-    }
+    if (!error && (s->kind == REPLACE || s->kind == RUNS) && !json_is(inner, "")) /* nothing in its place is allowed */
+        error = read_string(b, inner, "normalizer, Replace, content", &s->content);
     return error;
 }
 
@@ -262,6 +319,16 @@ static const char *read_digits(bpe *b, json value)
     return NULL;
 }
 
+/* Neither a pattern nor a literal: white space. */
+static const char *read_white_space(bpe *b)
+{
+    step *s = add_step(b, SPLIT);
+    if (!s)
+        return b->error;
+    s->how = REMOVED;
+    return NULL;
+}
+
 static const char *read_pre_tokenizer(bpe *b, json value, int depth)
 {
     if (is_absent(value))
@@ -270,11 +337,12 @@ static const char *read_pre_tokenizer(bpe *b, json value, int depth)
         return read_each(b, json_get(value, "pretokenizers"), read_pre_tokenizer, depth + 1);
     if (b->model->bytes)
         return text_fail(b->error, "pre_tokenizer: something follows ByteLevel");
-    return type_is(value, "ByteLevel")   ? read_byte_level(b, value)
-           : type_is(value, "Split")     ? read_split(b, value)
-           : type_is(value, "Digits")    ? read_digits(b, value)
-           : type_is(value, "Metaspace") ? read_metaspace(b, value)
-                                         : unknown_type(b, "pre_tokenizer", value);
+    return type_is(value, "ByteLevel")         ? read_byte_level(b, value)
+           : type_is(value, "Split")           ? read_split(b, value)
+           : type_is(value, "Digits")          ? read_digits(b, value)
+           : type_is(value, "Metaspace")       ? read_metaspace(b, value)
+           : type_is(value, "WhitespaceSplit") ? read_white_space(b)
+                                               : unknown_type(b, "pre_tokenizer", value);
 }
 
 /* ---- decoder ---- */
@@ -363,12 +431,82 @@ static const char *make_room(bpe *b, uint64_t id)
     return NULL;
 }
 
-static const char *read_vocabulary(bpe *b, json vocabulary)
+/* A number as the library reads it, rounded twice: the digits that fit 64 bits as a whole number, and that times a power
+   of ten, or by one. Ways to cut a word are often worth the same but for that. Returns 0 if it is no number. */
+static int read_score(json number, double *score)
+{
+    const char *at = number.text;
+    uint64_t digits = 0;
+    long exponent = 0, given = 0;
+    int fraction = 0, full = 0, sign;
+    char text[32];
+    json power;
+    double value, scale = 1;
+    volatile double whole;
+    if (!json_double(number, &value))
+        return 0;
+    for (at += *at == '-'; at < number.stop && ((*at >= '0' && *at <= '9') || *at == '.'); at++) {
+        unsigned digit = (unsigned)(*at - '0');
+        full |= *at != '.' && (digits > UINT64_MAX / 10 || digits * 10 > UINT64_MAX - digit);
+        if (*at == '.')
+            fraction = 1;
+        else if (full)
+            exponent += !fraction;
+        else
+            digits = digits * 10 + digit;
+        exponent -= *at != '.' && fraction && !full;
+    }
+    if (at < number.stop && (*at == 'e' || *at == 'E')) {
+        sign = *++at == '-' ? -1 : 1;
+        for (at += *at == '-' || *at == '+'; at < number.stop && *at >= '0' && *at <= '9' && given < 100000; at++)
+            given = given * 10 + (*at - '0');
+        exponent += sign * given;
+    }
+    snprintf(text, sizeof text, "1e%ld", exponent < 0 ? -exponent : exponent);
+    if (exponent < -308 || json_parse(&power, text, strlen(text), NULL) || !json_double(power, &scale))
+        return 0;
+    whole = (double)digits;
+    value = exponent < 0 ? whole / scale : whole * scale;
+    *score = *number.text == '-' ? -value : value;
+    return 1;
+}
+
+/* The pieces of Unigram, each with its score; their places are their ids. */
+static const char *read_pieces(bpe *b, json vocabulary)
+{
+    bpe_model *m = b->model;
+    const char *error;
+    json piece;
+    int32_t id = 0;
+    if ((m->scores = (double *)malloc((json_count(vocabulary) + 1) * sizeof *m->scores)) == NULL)
+        return text_fail(b->error, TEXT_NO_MEMORY);
+    for (piece = json_first(vocabulary); piece.type; piece = json_next(piece), id++) {
+        json name = json_first(piece), score = json_next(name);
+        if (piece.type != JSON_ARRAY || name.type != JSON_STRING || !read_score(score, &m->scores[id]) ||
+            json_next(score).type)
+            return text_fail(b->error, "model.vocab, number %ld: not a piece and its score", (long)id);
+        if ((error = make_room(b, (uint64_t)id)) != NULL)
+            return error;
+        m->tokens[id].flags = IN_VOCABULARY;
+        m->tokens[id].text = take_string(m, name);
+        if (m->tokens[id].text.size > PIECE_MAX)
+            return text_fail(b->error, "model.vocab, number %ld: more than %d bytes", (long)id, (int)PIECE_MAX);
+        m->longest = m->tokens[id].text.size > m->longest ? m->tokens[id].text.size : m->longest;
+    }
+    m->piece_count = id;
+    return id ? NULL : text_fail(b->error, "model.vocab is empty");
+}
+
+static const char *read_vocabulary(bpe *b, json vocabulary, json type)
 {
     bpe_model *m = b->model;
     const char *error;
     json name;
     token *t;
+    if (vocabulary.type == JSON_ARRAY && !json_is(type, "BPE"))
+        return read_pieces(b, vocabulary);
+    if (json_is(type, "Unigram"))
+        return text_fail(b->error, "model.vocab is missing, or no array");
     if (vocabulary.type != JSON_OBJECT)
         return text_fail(b->error, "model.vocab is missing, or no object");
     for (name = json_first(vocabulary); name.type; name = json_next(name)) {
@@ -481,6 +619,12 @@ static const char *index_tokens(bpe *b)
     return NULL;
 }
 
+static const char *index_pieces(bpe *b)
+{
+    const char *error = bpe_index_pieces(b->model);
+    return error ? text_fail(b->error, "model.vocab: %s", error) : NULL;
+}
+
 /* Members that change how words are cut, in ways that no published decoder uses. */
 static const char *check_model(bpe *b, json name)
 {
@@ -493,21 +637,24 @@ static const char *check_model(bpe *b, json name)
             return text_fail(b->error, "model.%s is not known here", unknown[i]);
     if (json_is(name, "dropout") && !is_absent(value) && (!json_double(value, &dropout) || dropout < 0 || dropout > 0))
         return text_fail(b->error, "model.dropout: tokens would be drawn by chance");
-    if (json_is(name, "type") && !is_absent(value) && !json_is(value, "BPE"))
-        return fail_json(b, "model.type is \"%s\", and not BPE", value);
+    if (json_is(name, "type") && !is_absent(value) && !json_is(value, "BPE") && !json_is(value, "Unigram"))
+        return fail_json(b, "model.type is \"%s\", and not BPE or Unigram", value);
     return NULL;
 }
 
 /* The parts of "model" that are read after all tokens are known. */
 typedef struct parts {
-    json vocabulary, merges, unknown;
+    json type, vocabulary, merges, unknown, unknown_id;
 } parts;
 
 static const char *read_model(bpe *b, json value, parts *p)
 {
+    static const char *const names[] = {"type", "vocab", "merges", "unk_token", "unk_id"};
+    json *members[] = {&p->type, &p->vocabulary, &p->merges, &p->unknown, &p->unknown_id};
     bpe_model *m = b->model;
     const char *error = NULL;
     json name;
+    int i;
     memset(p, 0, sizeof *p);
     if (value.type != JSON_OBJECT)
         return text_fail(b->error, "\"model\" is missing, or no object");
@@ -519,21 +666,25 @@ static const char *read_model(bpe *b, json value, parts *p)
                                                      : NULL;
         if (flag && !read_flag(member, 0, flag))
             return fail_json(b, "model.%s is neither true nor false", name);
-        if (json_is(name, "vocab"))
-            p->vocabulary = member;
-        if (json_is(name, "merges"))
-            p->merges = member;
-        if (json_is(name, "unk_token"))
-            p->unknown = member;
+        for (i = 0; i < 5; i++)
+            if (json_is(name, names[i]))
+                *members[i] = member;
         error = check_model(b, name);
     }
     return error;
 }
 
-static const char *read_unknown(bpe *b, json value)
+static const char *read_unknown(bpe *b, json value, json number)
 {
     bpe_model *m = b->model;
+    uint64_t id;
     m->unk_id = -1;
+    if (m->scores) {
+        if (!json_uint(number, &id) || id >= (uint64_t)m->piece_count)
+            return text_fail(b->error, "model.unk_id is not the id of a piece");
+        m->unk_id = (int32_t)id;
+        return NULL;
+    }
     if (is_absent(value))
         return NULL;
     m->unk_id = find_in_vocabulary(m, take_string(m, value));
@@ -582,6 +733,8 @@ static const char *read_added(bpe *b, json value, int depth)
         return fail_text(b, "added_tokens: \"%s\" has the id of another token of model.vocab", text);
     t->text = text;
     t->flags |= ADDED | (flags & ADDED_SPECIAL ? SPECIAL : 0);
+    if (m->scores && text_begins(text, text_word("<extra_id_")))
+        flags &= ~ADDED_SPECIAL; /* sentinels are found in any text, and say nothing */
     return added_push(&m->added, text, (int32_t)id, flags) ? NULL : text_fail(b->error, TEXT_NO_MEMORY);
 }
 
@@ -685,12 +838,15 @@ const char *bpe_read(bpe *b, json root)
     if ((error = read_model(b, members[MODEL], &p)) != NULL ||
         (error = read_normalizer(b, members[NORMALIZER], 0)) != NULL ||
         (error = read_pre_tokenizer(b, members[PRE_TOKENIZER], 0)) != NULL ||
-        (error = read_decoder(b, members[DECODER], 0)) != NULL || (error = read_vocabulary(b, p.vocabulary)) != NULL ||
+        (error = read_decoder(b, members[DECODER], 0)) != NULL ||
+        (error = read_vocabulary(b, p.vocabulary, p.type)) != NULL ||
         (error = read_all_added(b, members[ADDED_TOKENS])) != NULL || (error = index_tokens(b)) != NULL ||
-        (error = read_unknown(b, p.unknown)) != NULL || (error = read_merges(b, p.merges)) != NULL)
+        (error = read_unknown(b, p.unknown, p.unknown_id)) != NULL ||
+        (error = m->scores ? index_pieces(b) : read_merges(b, p.merges)) != NULL)
         return error;
     find_bytes(m);
     b->count = m->count;
+    b->unk_id = m->unk_id;
     if ((error = index_added(b)) != NULL)
         return error;
     return read_post_processor(b, members[POST_PROCESSOR], 0);

@@ -2,6 +2,8 @@
    cuts what lies between them. */
 #include "bpe_model.h"
 
+#define NONE UINT32_MAX /* no character */
+
 /* ---- the normalizer ---- */
 
 static const char too_large[] = "the normalizer makes the text too large";
@@ -15,36 +17,93 @@ static int is_ascii(string s)
     return 1;
 }
 
-static void append_step(const step *s, string text, buffer *out)
+/* White space that both SentencePiece's NMT rules and the library's turn into a space, and what they drop. */
+static uint32_t nmt(uint32_t c)
+{
+    if ((c >= 1 && c <= 8) || c == 0xb || (c >= 0xe && c <= 0x1f) || c == 0x7f || c == 0x8f || c == 0x9f)
+        return NONE;
+    return (c >= 9 && c <= 0xd) || c == 0x1680 || (c >= 0x200b && c <= 0x200f) || c == 0x2028 || c == 0x2029 ||
+                   c == 0x2581 || c == 0xfeff || c == 0xfffd
+               ? ' '
+               : c;
+}
+
+/* Appends what becomes of each character. */
+static void append_each(const step *s, string text, size_t most, buffer *out)
+{
+    uint32_t code, codes[3];
+    size_t at, n, count, i;
+    for (at = 0; at < text.size && out->size <= most && text_reserve(out, 16); at += n) {
+        n = unicode_read(text.text + at, text.size - at, &code);
+        codes[0] = s->kind == NMT ? nmt(code) : s->kind == STRIP_ACCENTS && unicode_is_accent(code) ? NONE : code;
+        count = s->kind == LOWER ? unicode_lower(code, codes) : codes[0] != NONE;
+        for (i = 0; i < count; i++)
+            out->size += unicode_write(out->text + out->size, codes[i]);
+    }
+}
+
+/* Appends text with `content` for each run of at least two spaces. */
+static void append_runs(const step *s, string text, buffer *out)
+{
+    size_t at, run;
+    for (at = 0; at < text.size; at += run ? run : 1) {
+        for (run = 0; at + run < text.size && text.text[at + run] == ' ';)
+            run++;
+        text_append(out, run > 1 ? s->content : text_of(text.text + at, 1));
+    }
+}
+
+/* A text without the white space at its ends. */
+static string stripped(const step *s, string text)
+{
+    size_t size;
+    while (s->left && text.size && unicode_is_space(added_behind(text, 0, &size)))
+        text = text_from(text, size);
+    while (s->right && text.size && unicode_is_space(added_before(text, text.size, &size)))
+        text.size -= size;
+    return text;
+}
+
+/* Appends what a step makes of a text; when that is more than `most` bytes, it may stop. */
+static void append_step(const step *s, string text, size_t most, buffer *out)
 {
     size_t size = text.size;
     if (size == 0)
         return;
-    if (s->kind == NORMAL_FORM && !is_ascii(text)) {
-        while (text_reserve(out, size) &&
-               (size = unicode_normalize(s->form, text.text, text.size, out->text, out->room)) > out->room) {
-        }
-        out->size = size;
-    } else if (s->kind == REPLACE) {
-        text_append_replaced(out, text, s->literal, s->content);
-    } else {
+    switch (s->kind) {
+    case REPLACE: text_append_replaced(out, text, s->literal, s->content); break;
+    case RUNS: append_runs(s, text, out); break;
+    case STRIP: text_append(out, stripped(s, text)); break;
+    case CHARSMAP: bpe_rewrite(&s->map, text, most, out); break;
+    case LOWER:
+    case STRIP_ACCENTS:
+    case NMT: append_each(s, text, most, out); break;
+    case NORMAL_FORM:
+        if (!is_ascii(text)) {
+            while (text_reserve(out, size) &&
+                   (size = unicode_normalize(s->form, text.text, text.size, out->text, out->room)) > out->room) {
+            }
+            out->size = out->failed ? 0 : size;
+            break;
+        } /* fall through */
+    default:
         if (s->kind == PREPEND)
             text_append(out, s->content);
         text_append(out, text);
     }
 }
 
-/* How many of the bytes that a step has made of a text come of the first character of all, if `first` of the text do.
-   What is written in place of something belongs to the last byte of that; a character of a normal form, to the first of
-   those that it is made of, unless its marks have changed places. */
+/* How many of the bytes that a step has made of a text come of the first character of all, if `first` of the text do;
+   SIZE_MAX: no memory. What is written in place of something belongs to the last byte of that; a character of a normal
+   form, to the first of those that it is made of, unless its marks have changed places. */
 static size_t first_after(const step *s, string text, string out, size_t first)
 {
-    char alone[256]; /* the normal form of these bytes by themselves */
-    size_t at = 0, after = 0, size;
+    buffer alone = {NULL, 0, 0, 0}; /* what the step makes of these bytes by themselves */
+    size_t at = 0, after = 0, least = 0;
     uint32_t c;
     if (first == 0 || out.size == 0 || s->kind == PREPEND)
         return first ? s->content.size + first : 0;
-    if (s->kind != NORMAL_FORM) {
+    if (s->kind == REPLACE || s->kind == METASPACE) {
         while (at < first) {
             int found = text_begins(text_from(text, at), s->literal);
             at += found ? s->literal.size : 1;
@@ -52,16 +111,15 @@ static size_t first_after(const step *s, string text, string out, size_t first)
         }
         return after;
     }
-    if (is_ascii(text))
-        return first;
-    size = unicode_normalize(s->form, text.text, first, alone, sizeof alone);
-    size = size < sizeof alone - 4 ? size : sizeof alone - 4;
-    while (after < size && after < out.size && alone[after] == out.text[after])
+    append_step(s, text_of(text.text, first), SIZE_MAX, &alone);
+    while (after < alone.size && after < out.size && alone.text[after] == out.text[after])
         after++;
     while (after > 0 && after < out.size && ((unsigned char)out.text[after] & 0xc0) == 0x80)
         after--;
-    size = unicode_read(out.text, out.size, &c);
-    return after > size ? after : size;
+    if (s->kind == NORMAL_FORM || s->kind == CHARSMAP)
+        least = unicode_read(out.text, out.size, &c);
+    free(alone.text);
+    return alone.failed ? SIZE_MAX : after > least ? after : least;
 }
 
 const char *bpe_normalize(const bpe_model *m, string text, buffer *out, buffer *spare, size_t *room, size_t *first)
@@ -75,10 +133,10 @@ const char *bpe_normalize(const bpe_model *m, string text, buffer *out, buffer *
     for (i = 0; i < m->normalizer_steps; i++) {
         string given = i ? text_in(out) : text;
         spare->size = 0;
-        append_step(&m->normalizer[i], given, spare);
-        if (out->failed || spare->failed)
+        append_step(&m->normalizer[i], given, *room, spare);
+        if (out->failed || spare->failed ||
+            (*first = first_after(&m->normalizer[i], given, text_in(spare), *first)) == SIZE_MAX)
             return TEXT_NO_MEMORY;
-        *first = first_after(&m->normalizer[i], given, text_in(spare), *first);
         swap = *out;
         *out = *spare;
         *spare = swap;
@@ -97,12 +155,16 @@ static void cut_text(encoder *e, int index, string text, size_t first);
 /* The next match of a SPLIT from `at` on: 1, and where it is; or 0. */
 static int find_match(const step *s, string t, size_t at, size_t *begin, size_t *end)
 {
+    size_t size = 0;
     if (s->found)
         return patterns_next(s->found, t.text, t.size, at, begin, end);
-    while (at < t.size && !text_begins(text_from(t, at), s->literal))
-        at++;
+    for (; at < t.size; at += size) {
+        size = 1;
+        if (s->literal.size ? text_begins(text_from(t, at), s->literal) : unicode_is_space(added_behind(t, at, &size)))
+            break;
+    }
     *begin = at;
-    *end = at + s->literal.size;
+    *end = at + (s->literal.size ? s->literal.size : size);
     return at < t.size;
 }
 
@@ -177,7 +239,7 @@ static void cut_text(encoder *e, int index, string text, size_t first)
     if (e->error || text.size == 0)
         return;
     if (index == e->model->cut_steps) {
-        bpe_encode_word(e, text);
+        (e->model->scores ? bpe_cut_word : bpe_encode_word)(e, text);
         return;
     }
     if (s->kind == SPLIT) {

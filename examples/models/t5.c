@@ -146,45 +146,78 @@ static void read_weights(t5 *model)
 
 /* ==== Opening and closing ======================================================================================== */
 
-/* The pieces are those of the embeddings, but for sentinels and some that fill up the last ones; and the end of a text
-   is what config.json says: a file that is cut short or another's would give wrong words without a message. */
-static void read_vocabulary(t5 *model, const char *path)
+/* The pieces are those of the embeddings, but for `others` that fill up the last ones; and the end of a text is what
+   config.json says: a file that is cut short or another's would give wrong words without a message. */
+static void check_vocabulary(t5 *model, const char *path, size_t count, size_t others, int32_t end)
 {
     const t5_config *c = &model->config;
-    sentencepiece *v = &model->vocabulary;
     checkpoint *files = &model->files;
-    size_t count, others;
+    if (count > c->vocab_size)
+        checkpoint_fail(files, "%s: %lu pieces, more than the vocab_size of config.json", path, (unsigned long)count);
+    else if (others > 64 && others > c->vocab_size / 64)
+        checkpoint_fail(files, "%s: %lu pieces, too few for the vocab_size of config.json, %lu", path,
+                        (unsigned long)count, (unsigned long)c->vocab_size);
+    else if (end != c->eos_id)
+        checkpoint_fail(files, "%s: texts end with piece %ld, not %ld as config.json has it", path, (long)end,
+                        (long)c->eos_id);
+}
+
+static void read_pieces(t5 *model, const char *path)
+{
+    sentencepiece *v = &model->vocabulary;
+    size_t size = model->config.vocab_size, count, others;
     const char *error = sentencepiece_open(v, path);
     if (error) {
-        checkpoint_fail(files, "%s", error);
+        checkpoint_fail(&model->files, "%s", error);
         return;
     }
     count = (size_t)v->count;
-    others = count < c->vocab_size ? c->vocab_size - count : 0;
-    if (count > c->vocab_size)
-        checkpoint_fail(files, "%s: %ld pieces, more than the vocab_size of config.json", path, (long)v->count);
+    others = count < size ? size - count : 0;
     if (sentencepiece_id(v, "<extra_id_0>", 12) == v->unk_id) {
         v->extra_ids = others < 100 ? (int32_t)others : 100;
         others -= (size_t)v->extra_ids;
     }
-    if (others > 64 && others > c->vocab_size / 64)
-        checkpoint_fail(files, "%s: %ld pieces, too few for the vocab_size of config.json, %lu", path, (long)v->count,
-                        (unsigned long)c->vocab_size);
-    if (v->eos_id != c->eos_id)
-        checkpoint_fail(files, "%s: texts end with piece %ld, not %ld as config.json has it", path, (long)v->eos_id,
-                        (long)c->eos_id);
+    check_vocabulary(model, path, count, others, v->eos_id);
+}
+
+static void read_tokens(t5 *model, const char *path)
+{
+    bpe *t = &model->tokens;
+    size_t size = model->config.vocab_size, count;
+    const char *error = bpe_open(t, path);
+    if (error) {
+        checkpoint_fail(&model->files, "%s", error);
+        return;
+    }
+    count = (size_t)t->count;
+    check_vocabulary(model, path, count, count < size ? size - count : 0,
+                     t->after.count ? t->after.ids[t->after.count - 1] : -1);
+}
+
+/* As transformers does, tokenizer.json if it is there. */
+static void read_vocabulary(t5 *model, const char *directory)
+{
+    char path[PATH_SIZE];
+    FILE *file;
+    snprintf(path, sizeof path, "%s/tokenizer.json", directory);
+    file = fopen(path, "rb");
+    if (file) {
+        fclose(file);
+        read_tokens(model, path);
+        return;
+    }
+    snprintf(path, sizeof path, "%s/spiece.model", directory);
+    read_pieces(model, path);
 }
 
 const char *t5_open(t5 *model, const char *directory, const checkpoint_opts *opts)
 {
-    char path[PATH_SIZE];
     memset(model, 0, sizeof *model);
     if (!checkpoint_open(&model->files, directory)) {
         read_config(&model->files, &model->config);
         checkpoint_weights(&model->files, opts);
-        snprintf(path, sizeof path, "%s/spiece.model", directory);
         if (!model->files.failed)
-            read_vocabulary(model, path);
+            read_vocabulary(model, directory);
         if (!model->files.failed)
             read_weights(model);
     }
@@ -200,6 +233,7 @@ void t5_close(t5 *model)
     layers_free(&model->net);
     attn_mat_free(&model->distances);
     sentencepiece_close(&model->vocabulary);
+    bpe_close(&model->tokens);
     checkpoint_close(&model->files);
     memset(model, 0, offsetof(t5, net)); /* the message stays */
 }

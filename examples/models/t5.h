@@ -26,6 +26,7 @@
 #ifndef T5_H
 #define T5_H
 
+#include "bpe.h"
 #include "checkpoint.h"
 #include "layers.h"
 #include "sentencepiece.h"
@@ -82,7 +83,8 @@ typedef struct t5_watch {
 
 typedef struct t5 {
     t5_config config;
-    sentencepiece vocabulary; /* with its sentinels: 100, or as many as there are embeddings for */
+    sentencepiece vocabulary; /* of spiece.model, with its sentinels: 100, or as many as there are embeddings for */
+    bpe tokens;               /* or of tokenizer.json, where there is one: then tokens.count is more than 0 */
     attn_mat embedding, head; /* vocab_size x d_model; the same if tied */
     t5_stack encoder, decoder;
     t5_watch watch; /* zero after opening */

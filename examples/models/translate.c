@@ -30,55 +30,88 @@ void translate_free(translation *results, size_t count)
 
 /* ==== Text and tokens ============================================================================================ */
 
+/* Sets the source to ids with what stands before and behind them. 0: no memory. */
+static int set_source(translation *result, const int32_t *ids, size_t count, const bpe_tokens *before,
+                      const bpe_tokens *after)
+{
+    size_t room = 0;
+    return text_push(&result->source, &result->source_count, &room, before->ids, before->count) &&
+           text_push(&result->source, &result->source_count, &room, ids, count) &&
+           text_push(&result->source, &result->source_count, &room, after->ids, after->count);
+}
+
+/* The tokens of a text, and eos. */
+static const char *encode_source(t5 *model, const char *text, size_t size, translation *result)
+{
+    bpe_tokens none = {NULL, 0}, end = {&model->config.eos_id, 1}, tokens;
+    sentencepiece_tokens pieces;
+    const char *error;
+    if (model->tokens.count) {
+        if ((error = bpe_encode(&model->tokens, text, size, &tokens)) != NULL)
+            return error;
+        error = set_source(result, tokens.ids, tokens.count, &model->tokens.before, &model->tokens.after)
+                    ? NULL
+                    : TEXT_NO_MEMORY;
+        bpe_tokens_free(&tokens);
+        return error;
+    }
+    if ((error = sentencepiece_encode(&model->vocabulary, text, size, &pieces)) != NULL)
+        return error;
+    error = set_source(result, pieces.ids, pieces.count, &none, &end) ? NULL : TEXT_NO_MEMORY;
+    sentencepiece_tokens_free(&pieces);
+    return error;
+}
+
 /* The tokens of prefix and text, and eos. */
 static const char *tokenize(t5 *model, const translate_opts *opts, const translate_text *text, translation *result)
 {
     size_t prefix = opts->prefix ? strlen(opts->prefix) : 0;
-    sentencepiece_tokens tokens;
     char *whole;
     const char *error;
     if (text->size > (size_t)PTRDIFF_MAX - prefix || !(whole = (char *)malloc(prefix + text->size + 1)))
-        return "no memory";
+        return TEXT_NO_MEMORY;
     if (prefix > 0)
         memcpy(whole, opts->prefix, prefix);
     if (text->size > 0)
         memcpy(whole + prefix, text->text, text->size);
-    error = sentencepiece_encode(&model->vocabulary, whole, prefix + text->size, &tokens);
+    error = encode_source(model, whole, prefix + text->size, result);
     free(whole);
-    if (error)
-        return "no memory";
-    if (tokens.count >= opts->max_source) {
+    if (!error && result->source_count > opts->max_source) {
         snprintf(result->error, sizeof result->error, "more than %lu tokens", (unsigned long)opts->max_source);
-    } else if ((result->source = (int32_t *)malloc((tokens.count + 1) * sizeof *result->source))) {
-        if (tokens.count > 0)
-            memcpy(result->source, tokens.ids, tokens.count * sizeof *tokens.ids);
-        result->source[tokens.count] = model->config.eos_id;
-        result->source_count = tokens.count + 1;
-    } else {
-        error = "no memory";
+        free(result->source);
+        result->source = NULL;
+        result->source_count = 0;
     }
-    sentencepiece_tokens_free(&tokens);
     return error;
+}
+
+/* Whether a token of a translation has a text; the vocabulary's sentinels have none. */
+static int is_spelt(const t5 *model, int32_t id)
+{
+    size_t size;
+    if (id == model->config.pad_id || id == model->config.eos_id)
+        return 0;
+    if (model->tokens.count)
+        return id != model->tokens.unk_id && bpe_spelling(&model->tokens, id, &size) != NULL;
+    return id < model->vocabulary.count && id != model->vocabulary.unk_id;
 }
 
 /* The text of the tokens that have one. */
 static const char *spell(t5 *model, translation *result)
 {
-    const sentencepiece *v = &model->vocabulary;
     int32_t *spelt = (int32_t *)malloc((result->count + 1) * sizeof *spelt);
     size_t count = 0, i;
     const char *error;
     if (!spelt)
-        return "no memory";
-    for (i = 0; i < result->count; i++) {
-        int32_t id = result->ids[i];
-        if (id < v->count && id != v->unk_id && id != model->config.pad_id && id != model->config.eos_id)
-            spelt[count++] = id;
-    }
-    error = sentencepiece_decode(v, spelt, count, &result->text, &result->size);
+        return TEXT_NO_MEMORY;
+    for (i = 0; i < result->count; i++)
+        if (is_spelt(model, result->ids[i]))
+            spelt[count++] = result->ids[i];
+    error = model->tokens.count ? bpe_decode(&model->tokens, spelt, count, &result->text, &result->size)
+                                : sentencepiece_decode(&model->vocabulary, spelt, count, &result->text, &result->size);
     free(spelt);
     if (error)
-        return "no memory";
+        return error;
     while (result->size > 0 && result->text[result->size - 1] == ' ')
         result->text[--result->size] = 0;
     for (i = 0; result->text[i] == ' ';)
@@ -90,9 +123,15 @@ static const char *spell(t5 *model, translation *result)
 size_t translate_piece(const t5 *model, int32_t id, char *out, size_t size)
 {
     const sentencepiece *v = &model->vocabulary;
+    size_t length = 0;
+    const char *text = bpe_spelling(&model->tokens, id, &length);
     int wrote;
-    if (id >= 0 && id < v->count)
-        wrote = snprintf(out, size, "%.*s", (int)v->pieces[id].text.size, v->pieces[id].text.text);
+    if (id >= 0 && id < v->count) {
+        text = v->pieces[id].text.text;
+        length = v->pieces[id].text.size;
+    }
+    if (text)
+        wrote = snprintf(out, size, "%.*s", (int)length, text);
     else if (id >= v->count && id - v->count < v->extra_ids)
         wrote = snprintf(out, size, "<extra_id_%ld>", (long)(v->count + v->extra_ids - 1 - id));
     else

@@ -117,7 +117,7 @@ TEST(bpe_goldens)
         CHECK(count == 400 && !want.type);
         bpe_close(&model);
     }
-    CHECK(known == 16);
+    CHECK(known == 19);
 }
 
 /* ---- there and back ---- */
@@ -411,6 +411,7 @@ static void reads(members m)
 
 #define TYPE(name) "{\"type\":\"" name "\"}"
 #define MODEL(vocab, merges) "{\"vocab\":" vocab ",\"merges\":" merges "}"
+#define UNIGRAM(pieces, unknown) "{\"type\":\"Unigram\",\"unk_id\":" unknown ",\"vocab\":[" pieces "]}"
 #define REPLACE(old, fresh) "{\"type\":\"Replace\",\"pattern\":{\"String\":\"" old "\"},\"content\":\"" fresh "\"}"
 #define SPLIT(pattern) "{\"type\":\"Split\",\"pattern\":" pattern ",\"behavior\":\"Isolated\"}"
 
@@ -422,7 +423,17 @@ TEST(bpe_wrong_models)
         {"null", "\"model\" is missing"},
         {"[]", "\"model\" is missing"},
         {"{}", "model.vocab is missing"},
-        {MODEL("[]", "[]"), "model.vocab is missing"},
+        {MODEL("[]", "[]"), "model.vocab is empty"},
+        {"{\"type\":\"BPE\",\"vocab\":[[\"a\",0]]}", "model.vocab is missing, or no object"},
+        {"{\"type\":\"Unigram\",\"vocab\":{\"a\":0}}", "model.vocab is missing, or no array"},
+        {UNIGRAM("[\"a\",0],[\"b\"]", "0"), "number 1: not a piece and its score"},
+        {UNIGRAM("[\"a\",0],[0,0]", "0"), "number 1: not a piece and its score"},
+        {UNIGRAM("[\"a\",0],[\"b\",0,0]", "0"), "number 1: not a piece and its score"},
+        {UNIGRAM("[\"a\",1e-400]", "0"), "number 0: not a piece and its score"},
+        {UNIGRAM("{\"a\":0}", "0"), "number 0: not a piece and its score"},
+        {UNIGRAM("[\"a\",0],[\"a\",0]", "0"), "\"a\" has two ids"},
+        {UNIGRAM("[\"a\",0]", "1"), "model.unk_id is not the id of a piece"},
+        {UNIGRAM("[\"a\",0]", "null"), "model.unk_id is not the id of a piece"},
         {MODEL("{}", "[]"), "model.vocab is empty"},
         {MODEL("{\"a\":0}", "{}"), "model.merges is missing"},
         {"{\"vocab\":{\"a\":0}}", "model.merges is missing"},
@@ -507,14 +518,20 @@ TEST(bpe_wrong_steps)
         const char *normalizer, *pre_tokenizer, *decoder, *post, *word;
     } cases[] = {
         {"1", 0, 0, 0, "normalizer: no type"},
-        {TYPE("Lowercase"), 0, 0, 0, "normalizer: the type \"Lowercase\" is not known here"},
-        {"{\"type\":\"Sequence\",\"normalizers\":[" TYPE("NFC") "," TYPE("Strip") "]}", 0, 0, 0, "\"Strip\""},
+        {TYPE("Uppercase"), 0, 0, 0, "normalizer: the type \"Uppercase\" is not known here"},
+        {"{\"type\":\"Sequence\",\"normalizers\":[" TYPE("NFC") "," TYPE("BertNormalizer") "]}", 0, 0, 0,
+         "\"BertNormalizer\""},
+        {"{\"type\":\"Strip\",\"strip_left\":1}", 0, 0, 0, "Strip: a member"},
+        {TYPE("Precompiled"), 0, 0, 0, "Precompiled: precompiled_charsmap is no string"},
+        {"{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AB-D\"}", 0, 0, 0, "is not base64"},
+        {"{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"A=BD\"}", 0, 0, 0, "is not base64"},
+        {"{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAA=\"}", 0, 0, 0, "shorter than its header"},
         {TYPE("Prepend"), 0, 0, 0, "Prepend: a string is missing"},
         {"{\"type\":\"Prepend\",\"prepend\":\"\"}", 0, 0, 0, "Prepend: an empty string"},
         {TYPE("Replace"), 0, 0, 0, "Replace: a string is missing"},
         {"{\"type\":\"Replace\",\"pattern\":{\"String\":\"\"},\"content\":\"\"}", 0, 0, 0, "an empty string"},
         {"{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"}}", 0, 0, 0, "content: a string is missing"},
-        {"{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\"\"}", 0, 0, 0, "the pattern \" {2,}\""},
+        {"{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {3,}\"},\"content\":\"\"}", 0, 0, 0, "the pattern \" {3,}\""},
         {"{\"type\":\"Prepend\",\"prepend\":\"12345678901234567890123456789012345678901234567890123456789012345\"}", 0,
          0, 0, "Prepend: more than 64 bytes"},
         {"{\"type\":\"Replace\",\"content\":\"\","

@@ -7,6 +7,7 @@ It takes tokenizers 0.22. The corpus and the lines are those of ../hostile.py. g
 number for each line, for each pattern one for each ten lines: the 32-bit FNV-1a of numbers as 4 bytes, the lowest first.
 Of a line and a kind these are the count of the ids and the ids, without special tokens and then with them, and the size
 and the bytes of the text that the latter decode to; of a line and a pattern the bytes at which its pieces end."""
+import base64
 import json
 import os
 import sys
@@ -133,7 +134,55 @@ KINDS = {
                  PIECES_ADDED, metaspace("never", False), unk_token="<unk>"),
 }
 
-MORE_LINES = ["!\n/x", "a.\n\n//b ./\r\n/", "\ufb01 fi \ufb01\ufb01 ", "eee123ee4e  e", "<s>   [SEP]  x <s> [SEP]", "'ſ'S'Ll 'rE",
+
+
+def charsmap():
+    """That of unigram.model: field 2 of its field 3."""
+    def fields(data):
+        at = 0
+
+        def varint():
+            nonlocal at
+            value = shift = 0
+            while True:
+                byte, at, shift = data[at], at + 1, shift + 7
+                value |= (byte & 127) << shift - 7
+                if byte < 128:
+                    return value
+        while at < len(data):
+            tag = varint()
+            size = {0: 0, 5: 4}.get(tag & 7) if tag & 7 != 2 else varint()
+            if tag & 7 == 0:
+                varint()
+            yield tag >> 3, data[at:at + size]
+            at += size
+    with open(os.path.join(HERE, "unigram.model"), "rb") as f:
+        spec = next(value for number, value in fields(f.read()) if number == 3)
+    return base64.b64encode(next(value for number, value in fields(spec) if number == 2)).decode()
+
+
+def unigram(pre_tokenizer, normalizer, tokens=(), **model):
+    sentinels = [added("<extra_id_%d>" % i) for i in (2, 1, 0)]
+    return kind(pre_tokenizer, [added(t) for t in ["<pad>", "</s>", "<unk>"]] + sentinels + list(tokens),
+                metaspace("always", True), sequence("normalizers", *normalizer), template([], ["</s>"]), type="Unigram", **model)
+
+
+# T5's as transformers 4.57 and 5.24 save them; and what no published one has all of.
+PRECOMPILED = {"type": "Precompiled", "precompiled_charsmap": charsmap()}
+WHITE_SPACE = {"type": "WhitespaceSplit"}
+KINDS.update({
+    "t5": unigram(metaspace("always", True), [
+        PRECOMPILED, {"type": "Strip", "strip_left": False, "strip_right": True},
+        {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": SPACE}]),
+    "t5_saved_by_5": unigram(steps(WHITE_SPACE, metaspace("always", True)), [PRECOMPILED]),
+    "unigram": unigram(metaspace("first", False), [
+        {"type": "Nmt"}, {"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"},
+        {"type": "Strip", "strip_left": True, "strip_right": False}],
+        [added("the", False, normalized=True, single_word=True), added(" ", False, rstrip=True)], byte_fallback=True),
+})
+
+MORE_LINES = ["a\u0301 e\u0301\u0302 \u1112\u1161\u11ab\u0301 \r\n a  b\u3000  ", "</s><unk> <extra_id_1>x<extra_id_9> <pad>",
+              "\u0600a\u0301 \u200b\u0301x\u200d\u0301 \ufb01\u0301\ufdfa  ", "!\n/x", "a.\n\n//b ./\r\n/", "\ufb01 fi \ufb01\ufb01 ", "eee123ee4e  e", "<s>   [SEP]  x <s> [SEP]", "'ſ'S'Ll 'rE",
               "字A字B 字", "ab\u0301C\u0301d", "\U00016FF5\U00011DE3 1\U00016FF61", "HTTPServer'S its'LL", "   \n  \n x", ""]
 
 
@@ -147,8 +196,35 @@ def corpus():
             yield line
 
 
+def train_unigram(parts, size):
+    """As train: the special tokens are the first pieces, the sentinels the last."""
+    names = [t["content"] for t in parts["added"] if t["special"]]
+    tokenizer = Tokenizer(models.Unigram())
+    skeleton = json.loads(tokenizer.to_str())
+    skeleton["normalizer"], skeleton["pre_tokenizer"] = parts["normalizer"], metaspace("always", True)
+    tokenizer = Tokenizer.from_str(json.dumps(skeleton))
+    latin = [line for line in corpus() if all(ord(c) < 0x180 for c in line)]
+    tokenizer.train_from_iterator(latin[::4], trainers.UnigramTrainer(
+        vocab_size=2 * size, special_tokens=["<unk>"], unk_token="<unk>", show_progress=False))
+    learnt = [p for p in json.loads(tokenizer.to_str())["model"]["vocab"] if p[0] not in names][:2 * size]
+    if parts["model"].get("byte_fallback"):
+        learnt += [["<0x%02X>" % b, 0.0] for b in range(256)]
+    vocab = [[t, 0.0] for t in names[:3]] + learnt + [[t, 0.0] for t in names[3:]]
+    ids = {t: i for i, (t, _) in enumerate(vocab)}
+    entries = []
+    for token in parts["added"]:
+        entries.append({"id": ids.setdefault(token["content"], len(ids)), **token})
+    post = json.loads(json.dumps(parts["post"]))
+    post["special_tokens"] = {t: {"id": t, "ids": [ids[t]], "tokens": [t]} for t in post["special_tokens"]}
+    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": entries,
+            "normalizer": parts["normalizer"], "pre_tokenizer": parts["pre_tokenizer"], "post_processor": post,
+            "decoder": parts["decoder"], "model": {"unk_id": 2, "byte_fallback": False, **parts["model"], "vocab": vocab}}
+
+
 def train(parts, size):
     """A tokenizer.json with at most so many tokens besides the bytes."""
+    if parts["model"].get("type") == "Unigram":
+        return train_unigram(parts, size)
     bytes_too = parts["model"].get("byte_fallback", False)
     special = [t["content"] for t in parts["added"]]
     by_bytes = json.dumps(parts["pre_tokenizer"]).find("ByteLevel") >= 0
@@ -202,18 +278,31 @@ def as_bytes(*numbers):
     return b"".join(n.to_bytes(4, "little") for n in numbers)
 
 
+def without_special(text):
+    """A Unigram model whose special pieces no text can spell; its sentinels are found in every text."""
+    data = json.loads(text)
+    names = [t["content"] for t in data["added_tokens"] if t["special"] and not t["content"].startswith("<extra_id_")]
+    data["model"]["vocab"] = [["\U0010fffd" * (i + 2) if t in names else t, score]
+                              for i, (t, score) in enumerate(data["model"]["vocab"])]
+    data["added_tokens"] = [{**t, "special": False} for t in data["added_tokens"] if t["content"] not in names]
+    data["post_processor"] = None
+    return json.dumps(data)
+
+
 class Oracle:
     """encode and decode as the library does, without special tokens of a text and with them."""
 
     def __init__(self, text):
-        self.with_special, self.plain = Tokenizer.from_str(text), Tokenizer.from_str(text)
+        is_unigram = json.loads(text)["model"]["type"] == "Unigram"
+        self.with_special = Tokenizer.from_str(text)
+        self.plain = Tokenizer.from_str(without_special(text) if is_unigram else text)
         self.plain.encode_special_tokens = True
 
     def ids(self, line, special):
         return (self.with_special if special else self.plain).encode(line, add_special_tokens=False).ids
 
     def decode(self, ids):
-        return self.plain.decode(ids, skip_special_tokens=True).encode()
+        return self.with_special.decode(ids, skip_special_tokens=True).encode()
 
 
 def hash_line(oracle, line):
@@ -229,7 +318,7 @@ def ends(pattern, line):
 
 
 def golden_lines():
-    return [line for line in hostile.lines(700, 22, True) if len(line.encode()) < 240][:388] + MORE_LINES
+    return [line for line in hostile.lines(700, 22, True) if len(line.encode()) < 240][:385] + MORE_LINES
 
 
 def main():
