@@ -99,6 +99,7 @@ static void append_step(const step *s, string text, size_t most, buffer *out)
 static size_t first_after(const step *s, string text, string out, size_t first)
 {
     buffer alone = {NULL, 0, 0, 0}; /* what the step makes of these bytes by themselves */
+    step part = *s;
     size_t at = 0, after = 0, least = 0;
     uint32_t c;
     if (first == 0 || out.size == 0 || s->kind == PREPEND)
@@ -111,7 +112,8 @@ static size_t first_after(const step *s, string text, string out, size_t first)
         }
         return after;
     }
-    append_step(s, text_of(text.text, first), SIZE_MAX, &alone);
+    part.right = 0; /* the end of these bytes is not that of the text */
+    append_step(&part, text_of(text.text, first), SIZE_MAX, &alone);
     while (after < alone.size && after < out.size && alone.text[after] == out.text[after])
         after++;
     while (after > 0 && after < out.size && ((unsigned char)out.text[after] & 0xc0) == 0x80)

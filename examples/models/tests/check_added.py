@@ -2,10 +2,11 @@
 
     python3 examples/models/tests/check_added.py build/tokenize [--rounds N] [--seed N]
 
-Each of N (400) tokenizers is small: a vocabulary of a few letters, spaces and marks; added tokens with random flags, of
-white space, capitals and marks, of which many begin alike; a random normalizer and pre-tokenizer. TOKENIZE cuts 300 lines
-of such text with each, with special tokens as text and as tokens. It takes tokenizers 0.22 or 0.23; with 0.23, which finds
-any of the added tokens that look the same once they are normalised, there are none such. Exit status 1: something differs."""
+Each of N (400) tokenizers, of BPE, WordPiece or Unigram, is small: a vocabulary of a few letters, spaces and marks; added
+tokens with random flags, of white space, capitals and marks, of which many begin alike; a random normalizer and
+pre-tokenizer. TOKENIZE cuts 300 lines of such text with each, with special tokens as text and as tokens. It takes
+tokenizers 0.22 or 0.23; with 0.23, which finds any of the added tokens that look the same once they are normalised, there
+are none such. Exit status 1: something differs."""
 import argparse
 import json
 import os
@@ -16,9 +17,14 @@ import tempfile
 
 import tokenizers
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden"))
+import make_bpe  # noqa: E402
+
 DRAWS = tokenizers.__version__ >= "0.23"
-LETTERS = ["a", "b", "ab", "A", "B", "é", "e\u0301", "\u0301", " ", "  ", "\t", "\n", "\u3000", "\u00a0", "_", "\u2581", ".",
-           "|", "ﬁ", "漢", "1", "x", "İ", "\u0315", "\u200d", "<", ">", "aa"]
+LETTERS = ["a", "b", "ab", "A", "B", "\u00e9", "e\u0301", "\u0301", " ", "  ", "\t", "\n", "\u3000", "\u00a0", "_",
+           "\u2581", ".", "|", "\ufb01", "\u6f22", "1", "x", "\u0130", "\u0315", "\u200d", "<", ">", "aa"]
+MORE = ["\r\n", "\u1100\u1161\u11a8", "\uac00\u11a8", "\u0600", "\u200b", "\u00ad", "\U0001f468\u200d\U0001f469", "\u2122\ufe0f",
+        "\u0e33", "\uff9e", "\uff76\uff9e", "\ufdfa", "\U0001f1e9\U0001f1ea", "\x07", "\x8f", "\ufeff", "A\u0301\u0302"]
 MARK = "\u2581"
 
 
@@ -59,7 +65,26 @@ def bpe_parts(r):
         byte_level = {"type": "ByteLevel", "add_prefix_space": r.random() < 0.5, "use_regex": r.random() < 0.5,
                       "trim_offsets": True}
         before = [p for p in before if p["type"] != "Metaspace"] + [byte_level]
+    return together(normal, before, model)
+
+
+def together(normal, before, model):
     return sequence("normalizers", normal) if normal else None, sequence("pretokenizers", before) if before else None, model
+
+
+def unigram_parts(r):
+    normal = [r.choice([make_bpe.PRECOMPILED, make_bpe.PRECOMPILED, {"type": "Nmt"}, {"type": "NFKC"}, {"type": "NFD"},
+                        {"type": "Lowercase"}, {"type": "StripAccents"}, replace("``", "b"), replace("a", "a  b"),
+                        {"type": "Strip", "strip_left": r.random() < 0.5, "strip_right": r.random() < 0.5},
+                        {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": r.choice([MARK, " ", ""])}])
+              for _ in range(r.randint(0, 3))]
+    before = [r.choice([metaspace(r), metaspace(r), {"type": "WhitespaceSplit"}]) for _ in range(r.randint(0, 2))]
+    pieces = {c for t in LETTERS for c in t} | {some_text(r, 4) for _ in range(20)} | {MARK + "a", MARK + "b", MARK + "ab"}
+    pieces = [p for p in sorted(pieces) if r.random() < 0.8 and p != "<unk>"]
+    pieces += ["<0x%02X>" % i for i in range(256)] if r.random() < 0.3 else []
+    vocab = [["<pad>", 0.0], ["<unk>", 0.0]] + [[p, -r.choice([1, 2, r.random(), r.random() * 9])] for p in pieces]
+    model = {"type": "Unigram", "unk_id": 1, "byte_fallback": r.random() < 0.5, "vocab": vocab}
+    return together(normal, before, model)
 
 
 def wordpiece_parts(r):
@@ -74,24 +99,27 @@ def wordpiece_parts(r):
 
 def made(r):
     """A random tokenizer.json that the library reads, and what its added tokens are."""
-    kind = r.choice([bpe_parts, wordpiece_parts])
+    kind = r.choice([bpe_parts, wordpiece_parts, unigram_parts])
     normal, before, model = kind(r)
+    vocab = model["vocab"] if kind is not unigram_parts else {p: i for i, (p, _) in enumerate(model["vocab"])}
     contents, flags = [], ("special", "single_word", "lstrip", "rstrip", "normalized")
     while len(contents) < r.randint(0, 8):
-        text = r.choice(contents)[:r.randint(1, 4)] + some_text(r, 2) if contents and r.random() < 0.4 else some_text(r, 3)
-        if text not in contents and text not in model["vocab"]:
+        begun = r.choice(contents)[:r.randint(1, 4)] if contents and r.random() < 0.4 else ""
+        text = begun + some_text(r, 2 if begun else 3)
+        if text not in contents and text not in vocab:
             contents.append(text)
     if r.random() < 0.3:
-        contents += [v for v in list(model["vocab"])[:2] if v not in contents]
-    added, used = [], len(model["vocab"])
+        contents += [v for v in list(vocab)[:2] if v not in contents]
+    added, used = [], len(vocab)
     for text in contents:
-        token = {"id": model["vocab"].get(text, used), "content": text, **{f: r.random() < 0.4 for f in flags}}
-        used += text not in model["vocab"]
+        token = {"id": vocab.get(text, used), "content": text, **{f: r.random() < 0.4 for f in flags}}
+        used += text not in vocab
         added.append(token)
     data = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": normal,
             "pre_tokenizer": before, "post_processor": None, "decoder": None, "model": model}
     oracle = tokenizers.Tokenizer.from_str(json.dumps(data))
-    looks = [oracle.normalizer.normalize_str(t["content"]) if normal else t["content"] for t in added if t["normalized"]]
+    tokens = [t["content"] for t in added if t["normalized"]]
+    looks = [oracle.normalizer.normalize_str(t) if normal else t for t in tokens]
     if "" in looks or (DRAWS and len(set(looks)) < len(looks)):
         return made(r)
     return data, oracle, contents
@@ -99,7 +127,7 @@ def made(r):
 
 def lines(r, contents, count):
     for _ in range(count):
-        text = "".join(r.choice(contents) if contents and r.random() < 0.4 else r.choice(LETTERS)
+        text = "".join(r.choice(contents) if contents and r.random() < 0.4 else r.choice(LETTERS if r.random() < 0.9 else MORE)
                        for _ in range(r.randint(1, 9)))
         yield text.upper() if r.random() < 0.1 else text
 
@@ -129,7 +157,7 @@ def main():
             with open(path, "w", encoding="utf-8") as f:
                 json.dump(data, f)
             texts = list(lines(r, contents, 300))
-            for special in (True, False) if data["model"]["type"] != "WordPiece" else (True,):
+            for special in (True, False) if data["model"]["type"] == "BPE" else (True,):
                 oracle.encode_special_tokens = not special
                 got = ids_of(options.program, path, texts, *(["--special"] if special else []))
                 if isinstance(got, str):

@@ -733,6 +733,81 @@ TEST(t5_config)
     end_directory();
 }
 
+/* The tokenizer.json that has the pieces and sentinels of a model's spiece.model, as transformers 5 writes it. */
+static size_t write_tokenizer(const sentencepiece *v, const char *added, const char *end)
+{
+    char *text = (char *)test_block(1 << 17);
+    size_t used = (size_t)sprintf(
+        text,
+        "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[%s"
+        "{\"id\":1,\"content\":\"</"
+        "s>\",\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":{\"type\":\"Sequence\","
+        "\"pretokenizers\":[{\"type\":\"WhitespaceSplit\"},{\"type\":\"Metaspace\",\"replacement\":\"\xe2\x96\x81\","
+        "\"prepend_scheme\":\"always\",\"split\":true}]},\"post_processor\":{\"type\":\"TemplateProcessing\","
+        "\"single\":["
+        "{\"Sequence\":{\"id\":\"A\"}}%s],\"special_tokens\":{\"</s>\":{\"id\":\"</s>\",\"ids\":[1]}}},\"decoder\":{"
+        "\"type\":\"Metaspace\",\"replacement\":\"\xe2\x96\x81\",\"prepend_scheme\":\"always\"},\"model\":{\"type\":"
+        "\"Unigram\",\"unk_id\":%d,\"byte_fallback\":false,\"vocab\":[",
+        added, end, (int)v->unk_id);
+    for (int32_t i = 0; i < v->count; i++) {
+        const sentencepiece_piece *p = &v->pieces[i];
+        used += (size_t)sprintf(text + used, "%s[\"", i ? "," : "");
+        for (size_t k = 0; k < p->text.size; k++)
+            used += (size_t)sprintf(text + used, strchr("\"\\", p->text.text[k]) ? "\\%c" : "%c", p->text.text[k]);
+        used += (size_t)sprintf(text + used, "\",%.17g]", (double)p->score);
+    }
+    for (int i = 99; i >= 0; i--)
+        used += (size_t)sprintf(text + used, ",[\"<extra_id_%d>\",0.0]", i);
+    used += (size_t)sprintf(text + used, "]}}");
+    write_file("tokenizer.json", text, used);
+    return used;
+}
+
+#define END ",{\"SpecialToken\":{\"id\":\"</s>\"}}"
+
+/* tokenizer.json in place of spiece.model, and before it. */
+TEST(t5_tokenizer_json)
+{
+    static const char *const more[] = {"config.json", "model.safetensors", "spiece.model", "tokenizer.json"};
+    static const char house[] = "The house is wonderful, </s> and <extra_id_3> I have seen it.";
+    translate_opts opts = translate_defaults();
+    translate_text text = {house, sizeof house - 1};
+    translation want, got;
+    contents of[3];
+    t5 model, other;
+    if (!begin_directory(of, "t5_f32") || !CHECK(t5_open(&model, directory, NULL) == NULL))
+        return;
+    opts.search.max_length = 20;
+    CHECK(translate(&model, &opts, &text, 1, &want, NULL) == NULL && want.count > 3);
+    for (int both = 0; both < 2; both++) {
+        write_file(files[2], both ? "no model" : NULL, both ? 8 : 0);
+        write_tokenizer(&model.vocabulary, "{\"id\":1096,\"content\":\"<extra_id_3>\",\"special\":true},", END);
+        test_case(both ? "beside spiece.model" : "alone");
+        if (!CHECK(t5_open(&other, directory, NULL) == NULL))
+            continue;
+        CHECK(translate(&other, &opts, &text, 1, &got, NULL) == NULL);
+        CHECK(got.source_count == want.source_count &&
+              memcmp(got.source, want.source, got.source_count * sizeof *got.source) == 0);
+        CHECK(got.count == want.count && memcmp(got.ids, want.ids, got.count * sizeof *got.ids) == 0);
+        CHECK(strcmp(got.text, want.text) == 0);
+        translate_free(&got, 1);
+        spells(&other, 1, "</s>");
+        spells(&other, 1099, "<extra_id_0>");
+        spells(&other, 1100, "<1100>");
+        t5_close(&other);
+    }
+    write_tokenizer(&model.vocabulary, "", "");
+    refuses(more[3], "texts end with piece -1, not 1 as config.json has it");
+    write_tokenizer(&model.vocabulary, "{\"id\":1104,\"content\":\"<x>\"},", END);
+    refuses(more[3], "1105 pieces, more than the vocab_size");
+    write_file(more[3], "{}", 2);
+    refuses(more[3], "\"model\" is missing");
+    translate_free(&want, 1);
+    t5_close(&model);
+    remove_directory(more, 4);
+    test_release();
+}
+
 /* The same of the header of model.safetensors, which says its own length. */
 static int write_header(const contents *of, const char *part, const char *with)
 {
