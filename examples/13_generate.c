@@ -411,6 +411,8 @@ static const char *continue_text(program *p)
             error = tokenizer_begin(&p->tokens, &p->ids);
         if (!error)
             error = of_model(p, tokenizer_encode(&p->tokens, text, size, 0, &p->ids));
+        if (!error)
+            error = tokenizer_end(&p->tokens, &p->ids);
     }
     free(input);
     if (!error && p->ids.count == 0)
@@ -552,6 +554,7 @@ static const char *open_tokenizer(program *p)
     size_t vocab_size = p->model.config.vocab_size;
     const char *error = tokenizer_open(&p->tokens, p->opts.directory);
     int32_t last = error ? -1 : tokenizer_last(&p->tokens);
+    program_notes(error ? "" : p->tokens.notes);
     if (error || last < 0 || (size_t)last < vocab_size)
         return error;
     snprintf(p->error, sizeof p->error, "the tokenizer has a token %ld, config.json a vocab_size of %lu", (long)last,
@@ -632,6 +635,7 @@ static int run_template(program *p)
     const char *error = checkpoint_open(&files, p->opts.directory);
     if (!error)
         error = tokenizer_open(&p->tokens, p->opts.directory);
+    program_notes(error ? "" : p->tokens.notes);
     if (!error)
         error = chat_along(p, files.config, &failed);
     failed = error ? program_failed("%s", error) : failed;

@@ -20,7 +20,8 @@
    Two kinds of model are read: byte-level ones, whose tokens spell bytes (GPT-2, Llama 3, Qwen, SmolLM, StarCoder,
    Mistral since Nemo, GPT-OSS, DeepSeek), and those that SentencePiece trained, whose tokens spell characters, with
    U+2581 for a space (Llama 2, Mistral 7B, Gemma, TinyLlama, Phi-3). A file that asks for anything that is not known
-   here, such as another pattern to split text by, is refused. "truncation" and "padding" are not looked at.
+   here, such as another pattern to split text by, is refused. Members that nobody knows are named in `notes`. "truncation"
+   and "padding" are not looked at, nor does transformers look at them unless it is asked to cut or to pad.
 
    Text is UTF-8 of any bytes: each byte that is not valid UTF-8 becomes U+FFFD before the model sees it. An open model
    is read only: any number of threads may use it. Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words
@@ -55,8 +56,12 @@ typedef struct bpe {
        post_processor. */
     bpe_tokens before, after;
 
+    int space_first; /* whether a text gets a space, or what stands for one, in front */
+    int byte_level;  /* whether the pre_tokenizer is ByteLevel and nothing else */
+
     struct bpe_model *model; /* for bpe.c */
     char error[512];
+    char notes[1024]; /* what the file has and nobody looks at: lines for the user, each with its LF */
 } bpe;
 
 /* Opens a tokenizer.json. Returns NULL, or a message "PATH: ..." that says what is wrong, which lives in model->error;

@@ -85,8 +85,8 @@ typedef struct bpe_model {
     merge *merges;       /* a hash table of merges by their two ids */
     uint32_t merge_mask; /* slots less one */
 
-    double *scores; /* Unigram: of the pieces, which are the first ids; NULL: BPE */
-    int32_t piece_count;
+    size_t vocabulary, others; /* tokens of the vocabulary, and those that were added to it */
+    double *scores;            /* Unigram: of the vocabulary's pieces, which have the first ids; NULL: BPE */
     double unknown_score;
     trie pieces;
 

@@ -72,6 +72,51 @@ static const char *unknown_type(bpe *b, const char *what, json value)
                                     : text_fail(b->error, "no type");
 }
 
+/* Notes members that nobody knows. what: of what; NULL: of the file. */
+static void note_members(bpe *b, const char *what, json object, const char *const *known)
+{
+    const char *const *lists[2];
+    char names[160], shown[200];
+    lists[0] = known;
+    lists[1] = NULL;
+    if (json_others(object, lists, names, sizeof names))
+        text_note(b->notes, b->error, "%s%sunknown members are not looked at: %s", what ? what : "", what ? ": " : "",
+                  shown_text(shown, sizeof shown, names, strlen(names)));
+}
+
+/* The same of a step of a normalizer and its like: the members that any of them has. */
+static void note_step(bpe *b, const char *what, json value)
+{
+    static const char *const known[] = {"type",
+                                        "normalizers",
+                                        "pretokenizers",
+                                        "decoders",
+                                        "processors",
+                                        "pattern",
+                                        "content",
+                                        "behavior",
+                                        "invert",
+                                        "prepend",
+                                        "replacement",
+                                        "prepend_scheme",
+                                        "add_prefix_space",
+                                        "split",
+                                        "str_rep",
+                                        "trim_offsets",
+                                        "use_regex",
+                                        "individual_digits",
+                                        "precompiled_charsmap",
+                                        "strip_left",
+                                        "strip_right",
+                                        "start",
+                                        "stop",
+                                        "single",
+                                        "pair",
+                                        "special_tokens",
+                                        NULL};
+    note_members(b, what, value, known);
+}
+
 /* Reads each part of a Sequence by the function that reads such parts. */
 static const char *read_each(bpe *b, json parts, const char *(*reader)(bpe *, json, int), int depth)
 {
@@ -171,6 +216,7 @@ static const char *read_normalizer(bpe *b, json value, int depth)
     json inner = json_get(value, "content");
     step *s;
     size_t i = 0;
+    note_step(b, "normalizer", value);
     if (is_absent(value))
         return NULL;
     if (type_is(value, "Sequence") && depth < DEPTH)
@@ -331,6 +377,7 @@ static const char *read_white_space(bpe *b)
 
 static const char *read_pre_tokenizer(bpe *b, json value, int depth)
 {
+    note_step(b, "pre_tokenizer", value);
     if (is_absent(value))
         return NULL;
     if (type_is(value, "Sequence") && depth < DEPTH)
@@ -357,6 +404,7 @@ static const char *read_decoder_part(bpe *b, json value, int *place)
     const char *error;
     uint64_t begin, stop;
     int i = 0;
+    note_step(b, "decoder", value);
     while (i < AT_END && !type_is(value, names[i]))
         i++;
     if (i == AT_END)
@@ -385,6 +433,7 @@ static const char *read_decoder(bpe *b, json value, int depth)
     const char *error = NULL;
     json inner = json_first(json_get(value, "decoders"));
     int place = AT_REPLACE, prepend;
+    note_step(b, "decoder", value);
     if (is_absent(value))
         return NULL;
     if (type_is(value, "Sequence") && inner.type && !json_next(inner).type && depth < DEPTH)
@@ -493,7 +542,7 @@ static const char *read_pieces(bpe *b, json vocabulary)
             return text_fail(b->error, "model.vocab, number %ld: more than %d bytes", (long)id, (int)PIECE_MAX);
         m->longest = m->tokens[id].text.size > m->longest ? m->tokens[id].text.size : m->longest;
     }
-    m->piece_count = id;
+    m->vocabulary = (size_t)id;
     return id ? NULL : text_fail(b->error, "model.vocab is empty");
 }
 
@@ -521,6 +570,7 @@ static const char *read_vocabulary(bpe *b, json vocabulary, json type)
         t->flags = IN_VOCABULARY;
         t->text = take_string(m, name);
         m->longest = t->text.size > m->longest ? t->text.size : m->longest;
+        m->vocabulary++;
     }
     return m->count ? NULL : text_fail(b->error, "model.vocab is empty");
 }
@@ -650,11 +700,24 @@ typedef struct parts {
 static const char *read_model(bpe *b, json value, parts *p)
 {
     static const char *const names[] = {"type", "vocab", "merges", "unk_token", "unk_id"};
+    static const char *const known[] = {"type",
+                                        "dropout",
+                                        "unk_token",
+                                        "unk_id",
+                                        "continuing_subword_prefix",
+                                        "end_of_word_suffix",
+                                        "fuse_unk",
+                                        "byte_fallback",
+                                        "ignore_merges",
+                                        "vocab",
+                                        "merges",
+                                        NULL};
     json *members[] = {&p->type, &p->vocabulary, &p->merges, &p->unknown, &p->unknown_id};
     bpe_model *m = b->model;
     const char *error = NULL;
     json name;
     int i;
+    note_members(b, "model", value, known);
     memset(p, 0, sizeof *p);
     if (value.type != JSON_OBJECT)
         return text_fail(b->error, "\"model\" is missing, or no object");
@@ -680,7 +743,7 @@ static const char *read_unknown(bpe *b, json value, json number)
     uint64_t id;
     m->unk_id = -1;
     if (m->scores) {
-        if (!json_uint(number, &id) || id >= (uint64_t)m->piece_count)
+        if (!json_uint(number, &id) || id >= m->vocabulary)
             return text_fail(b->error, "model.unk_id is not the id of a piece");
         m->unk_id = (int32_t)id;
         return NULL;
@@ -704,14 +767,18 @@ static void find_bytes(bpe_model *m)
 
 static const char *read_added(bpe *b, json value, int depth)
 {
+    static const char *const known[] = {"id",     "content",    "single_word", "lstrip",
+                                        "rstrip", "normalized", "special",     NULL};
     bpe_model *m = b->model;
     json content = json_get(value, "content");
     string text;
     const char *error;
     int flags;
+    char out[160];
     uint64_t id;
     token *t;
     (void)depth;
+    note_members(b, "added_tokens", value, known);
     if (content.type != JSON_STRING)
         return text_fail(b->error, "added_tokens: one has no content");
     if (json_is(content, ""))
@@ -731,6 +798,9 @@ static const char *read_added(bpe *b, json value, int depth)
         return text_fail(b->error, "added_tokens: two have the id %lu", (unsigned long)id);
     if (t->flags && text_compare(t->text, text))
         return fail_text(b, "added_tokens: \"%s\" has the id of another token of model.vocab", text);
+    if (!t->flags && id != m->vocabulary + m->others++)
+        text_note(b->notes, b->error, "added_tokens: the tokenizers library gives \"%s\" another id than %lu",
+                  shown_text(out, sizeof out, text.text, text.size), (unsigned long)id);
     t->text = text;
     t->flags |= ADDED | (flags & ADDED_SPECIAL ? SPECIAL : 0);
     if (m->scores && text_begins(text, text_word("<extra_id_")))
@@ -794,6 +864,7 @@ static const char *read_post_processor(bpe *b, json value, int depth)
     size_t room[2] = {0, 0};
     int texts = 0, items = 0;
     json item;
+    note_step(b, "post_processor", value);
     if (is_absent(value) || type_is(value, "ByteLevel"))
         return NULL;
     if (type_is(value, "Sequence") && depth < DEPTH)
@@ -819,9 +890,9 @@ static const char *read_post_processor(bpe *b, json value, int depth)
 
 const char *bpe_read(bpe *b, json root)
 {
-    static const char *const names[] = {"normalizer", "pre_tokenizer", "decoder",
-                                        "model",      "added_tokens",  "post_processor"};
-    enum { NORMALIZER, PRE_TOKENIZER, DECODER, MODEL, ADDED_TOKENS, POST_PROCESSOR, MEMBERS };
+    static const char *const names[] = {"normalizer",     "pre_tokenizer", "decoder",    "model",   "added_tokens",
+                                        "post_processor", "version",       "truncation", "padding", NULL};
+    enum { NORMALIZER, PRE_TOKENIZER, DECODER, MODEL, ADDED_TOKENS, POST_PROCESSOR, VERSION, MEMBERS };
     bpe_model *m = b->model;
     json members[MEMBERS], name;
     const char *error;
@@ -835,6 +906,9 @@ const char *bpe_read(bpe *b, json root)
         for (i = 0; i < MEMBERS; i++)
             if (json_is(name, names[i]))
                 members[i] = json_value(name);
+    note_members(b, NULL, root, names);
+    if (members[VERSION].type && !json_is(members[VERSION], "1.0"))
+        return text_fail(b->error, "version is not \"1.0\", which alone is known here");
     if ((error = read_model(b, members[MODEL], &p)) != NULL ||
         (error = read_normalizer(b, members[NORMALIZER], 0)) != NULL ||
         (error = read_pre_tokenizer(b, members[PRE_TOKENIZER], 0)) != NULL ||
@@ -845,6 +919,9 @@ const char *bpe_read(bpe *b, json root)
         (error = m->scores ? index_pieces(b) : read_merges(b, p.merges)) != NULL)
         return error;
     find_bytes(m);
+    b->byte_level = type_is(members[PRE_TOKENIZER], "ByteLevel");
+    b->space_first = (m->cut_steps && m->cuts[0].kind == METASPACE && m->cuts[0].prepend != NEVER) ||
+                     (m->normalizer_steps && m->normalizer[0].kind == PREPEND);
     b->count = m->count;
     b->unk_id = m->unk_id;
     if ((error = index_added(b)) != NULL)

@@ -193,7 +193,7 @@ const char *bpe_index_pieces(bpe_model *m)
     size_t count = 0;
     int32_t id;
     m->unknown_score = 0;
-    for (id = 0; words && id < m->piece_count; id++) {
+    for (id = 0; words && id < (int32_t)m->vocabulary; id++) {
         words[count].text = m->tokens[id].text.text;
         words[count].size = m->tokens[id].text.size;
         words[count].id = id;

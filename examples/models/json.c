@@ -334,6 +334,35 @@ json json_get(json object, const char *name)
     return found;
 }
 
+static int is_listed(json name, const char *const *const *lists)
+{
+    const char *const *list;
+    for (; *lists; lists++)
+        for (list = *lists; *list; list++)
+            if (json_is(name, *list))
+                return 1;
+    return 0;
+}
+
+size_t json_others(json object, const char *const *const *lists, char *out, size_t size)
+{
+    json name = object.type == JSON_OBJECT ? json_first(object) : no_value();
+    size_t count = 0, at = 0;
+    if (size)
+        out[0] = 0;
+    for (; name.type; name = json_next(name)) {
+        if (is_listed(name, lists))
+            continue;
+        if (count++ && at + 2 < size) {
+            strcpy(out + at, ", ");
+            at += 2;
+        }
+        if (at < size)
+            at += json_string(name, out + at, size - at);
+    }
+    return count;
+}
+
 /* ---- strings ---- */
 
 /* The bytes that a string spells, one after another. */

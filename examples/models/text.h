@@ -179,6 +179,24 @@ static inline const char *text_fail(char error[TEXT_ERROR], const char *format, 
     return error;
 }
 
+/* What is no reason to refuse a file, but to be shown to who reads it: lines, each with its LF and there once, as long as
+   there is room. prefix: how each begins, as "PATH: ". */
+enum { TEXT_NOTES = 1024 };
+
+static inline void text_note(char notes[TEXT_NOTES], const char *prefix, const char *format, ...)
+{
+    char line[TEXT_ERROR + 1];
+    size_t used = strlen(notes), size = strlen(prefix) < TEXT_ERROR ? strlen(prefix) : TEXT_ERROR - 1;
+    va_list arguments;
+    memcpy(line, prefix, size);
+    va_start(arguments, format);
+    vsnprintf(line + size, TEXT_ERROR - size, format, arguments);
+    va_end(arguments);
+    strcat(line, "\n");
+    if (!strstr(notes, line) && used + strlen(line) < TEXT_NOTES)
+        strcpy(notes + used, line);
+}
+
 /* ---- files ---- */
 
 /* Appends what a file has, of which the size need not be known before: a pipe is one too; not much more than `most`

@@ -1,5 +1,6 @@
 /* tokenizer.h: the tokenizer of a published decoder, whichever kind it is: tokenizer.json (byte-pair encoding) or,
-   where there is none, tokenizer.model (SentencePiece); with what tokenizer_config.json says about it. It takes
+   where there is none, tokenizer.model (SentencePiece); with what tokenizer_config.json says about it. A token that only
+   this or, beside tokenizer.model, added_tokens.json has is not found in texts: one that is not special is refused. It takes
    tokenizer.c and, beside this file, bpe.h and sentencepiece.h with what these take.
 
        tokenizer tokens;
@@ -32,14 +33,15 @@ typedef struct tokenizer {
     sentencepiece model, inside; /* or of tokenizer.model; inside: the same without a space in front of texts */
     size_t count;                /* ids are below it */
 
-    /* What stands before every text: what the post_processor of tokenizer.json says, or the bos piece of
-       tokenizer.model; add_bos_token of tokenizer_config.json, if it is there, says more. */
-    const int32_t *before;
-    size_t before_count;
-    int32_t bos_id; /* -1: none is known */
+    /* What stands before and behind every text: what the post_processor of tokenizer.json says, or the bos piece of
+       tokenizer.model; add_bos_token and add_eos_token of tokenizer_config.json, if they are there, say more. */
+    const int32_t *before, *after;
+    size_t before_count, after_count;
+    int32_t bos_id, eos_id; /* -1: none is known */
 
     char *chat_template; /* chat_template.jinja, or that of tokenizer_config.json: text with a NUL. NULL: none */
     char error[512];
+    char notes[1024]; /* what the files have and nobody looks at: lines for the user, each with its LF */
 } tokenizer;
 
 /* Tokens that grow: ids[count]. {0} at first, and tokenizer_ids_free at the end. */
@@ -53,12 +55,14 @@ typedef struct tokenizer_ids {
 const char *tokenizer_open(tokenizer *tokens, const char *directory);
 void tokenizer_close(tokenizer *tokens);
 
-/* The last id that a text can have, or that stands before it: special tokens are in no text, and some models have fewer
+/* The last id that a text can have, or that stands before or behind it: special tokens are in no text, and some models have fewer
    tokens than their tokenizer has of these. -1: there is none. */
 int32_t tokenizer_last(const tokenizer *tokens);
 
-/* Appends what stands before a text. Returns NULL, or "no memory" and *ids as it was; so do the others. */
+/* Appends what stands before a text; and what stands behind it. Returns NULL, or "no memory" and *ids as it was; so do
+   the others. */
 const char *tokenizer_begin(const tokenizer *tokens, tokenizer_ids *ids);
+const char *tokenizer_end(const tokenizer *tokens, tokenizer_ids *ids);
 
 /* Appends the tokens of a text, in which special tokens such as "<s>" are characters. inside: it goes on after other
    tokens, so no space is put in front of it that belongs to the beginning of texts. */

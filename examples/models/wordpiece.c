@@ -240,6 +240,46 @@ static const char *read_flag(wordpiece *model, const char *file, json object, co
     return NULL;
 }
 
+/* What tokenizer_config.json may have; of these, special tokens and what has to do with cleaning is read. Others have to
+   do with tensors, with other classes, or with text that is made of ids. */
+static const char *const of_config[] = {"added_tokens_decoder",
+                                        "additional_special_tokens",
+                                        "auto_map",
+                                        "backend",
+                                        "bos_token",
+                                        "clean_up_tokenization_spaces",
+                                        "cls_token",
+                                        "do_basic_tokenize",
+                                        "do_lower_case",
+                                        "eos_token",
+                                        "extra_special_tokens",
+                                        "is_local",
+                                        "local_files_only",
+                                        "mask_token",
+                                        "max_length",
+                                        "max_len",
+                                        "model_input_names",
+                                        "model_max_length",
+                                        "model_specific_special_tokens",
+                                        "name_or_path",
+                                        "never_split",
+                                        "pad_to_multiple_of",
+                                        "pad_token",
+                                        "pad_token_type_id",
+                                        "padding_side",
+                                        "processor_class",
+                                        "sep_token",
+                                        "special_tokens_map_file",
+                                        "stride",
+                                        "strip_accents",
+                                        "tokenize_chinese_chars",
+                                        "tokenizer_class",
+                                        "tokenizer_file",
+                                        "truncation_side",
+                                        "truncation_strategy",
+                                        "unk_token",
+                                        NULL};
+
 /* Whether an object is of a type; one that names none, as in old files, is taken for it. */
 static int has_type(json object, const char *want)
 {
@@ -247,44 +287,100 @@ static int has_type(json object, const char *want)
     return object.type == JSON_OBJECT && (type.type == JSON_NONE || json_is(type, want));
 }
 
+/* Notes members of a part of a file that nobody knows. */
+static void note_members(wordpiece *model, const char *file, const char *part, json object, const char *const *known)
+{
+    const char *const *lists[2];
+    char names[160], shown[200], prefix[TEXT_ERROR + 32];
+    lists[0] = known;
+    lists[1] = NULL;
+    snprintf(prefix, sizeof prefix, "%s/%s: ", model->error, file);
+    if (json_others(object, lists, names, sizeof names))
+        text_note(model->notes, prefix, "%s%sunknown members are not looked at: %s", part, *part ? ": " : "",
+                  shown_text(shown, sizeof shown, names, strlen(names)));
+}
+
+/* What tokenizer.json says of the model and of how text is cleaned. */
+static const char *read_parts(wordpiece *model, reading *r, int *strip)
+{
+    static const char *const of_file[] = {"version",       "truncation",     "padding", "added_tokens", "normalizer",
+                                          "pre_tokenizer", "post_processor", "decoder", "model",        NULL};
+    static const char *const of_model[] = {
+        "type", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab", NULL};
+    static const char *const of_normalizer[] = {"type",          "clean_text", "handle_chinese_chars",
+                                                "strip_accents", "lowercase",  NULL};
+    json m = json_get(r->tokenizer, "model"), normalizer = json_get(r->tokenizer, "normalizer"), value;
+    const char *error;
+    uint64_t number;
+    note_members(model, tokenizer_json, "", r->tokenizer, of_file);
+    note_members(model, tokenizer_json, "model", m, of_model);
+    note_members(model, tokenizer_json, "normalizer", normalizer, of_normalizer);
+    if (!has_type(m, "WordPiece") || json_get(m, "merges").type)
+        return text_fail(in(model, tokenizer_json), "model: not a WordPiece model");
+    if (!has_type(normalizer, "BertNormalizer"))
+        return text_fail(in(model, tokenizer_json), "normalizer: not a BertNormalizer");
+    if (!has_type(json_get(r->tokenizer, "pre_tokenizer"), "BertPreTokenizer"))
+        return text_fail(in(model, tokenizer_json), "pre_tokenizer: not a BertPreTokenizer");
+    if ((value = json_get(m, "continuing_subword_prefix")).type == JSON_STRING)
+        r->prefix = take_string(r, value);
+    else if (value.type)
+        return text_fail(in(model, tokenizer_json), "model.continuing_subword_prefix: not a string");
+    if ((value = json_get(m, "max_input_chars_per_word")).type) {
+        if (!json_uint(value, &number) || number > LONGEST_WORD_MAX)
+            return text_fail(in(model, tokenizer_json), "model.max_input_chars_per_word: not a number up to %d",
+                             (int)LONGEST_WORD_MAX);
+        model->longest_word = (size_t)number;
+    }
+    if ((error = read_flag(model, tokenizer_json, normalizer, "clean_text", &model->clean_text)) != NULL ||
+        (error = read_flag(model, tokenizer_json, normalizer, "handle_chinese_chars", &model->chinese_characters)) !=
+            NULL ||
+        (error = read_flag(model, tokenizer_json, normalizer, "strip_accents", strip)) != NULL ||
+        (error = read_flag(model, tokenizer_json, normalizer, "lowercase", &model->lower_case)) != NULL)
+        return error;
+    return NULL;
+}
+
+/* Whether the class that transformers makes of the files leaves to tokenizer.json what it says; BERT's own classes take
+   tokenizer_config.json alone, and what that does not say is as in uncased BERT. */
+static int goes_by_tokenizer(const reading *r)
+{
+    char name[64];
+    json_string(json_get(r->config, "tokenizer_class"), name, sizeof name);
+    return r->tokenizer.type &&
+           (!r->config.type || strncmp(name, "PreTrainedTokenizer", 19) == 0 || strcmp(name, "TokenizersBackend") == 0);
+}
+
 static const char *read_options(wordpiece *model, reading *r)
 {
-    json m = json_get(r->tokenizer, "model"), normalizer = json_get(r->tokenizer, "normalizer"), value;
     const char *error = NULL;
-    int strip = -1;
-    uint64_t number;
+    int strip = -1, lower, chinese, strips;
+    char prefix[TEXT_ERROR + 32];
     model->clean_text = model->chinese_characters = model->lower_case = 1;
     model->longest_word = 100;
     r->prefix = plain_word("##");
-    if (r->tokenizer.type) {
-        if (!has_type(m, "WordPiece") || json_get(m, "merges").type)
-            return text_fail(in(model, tokenizer_json), "model: not a WordPiece model");
-        if (!has_type(normalizer, "BertNormalizer"))
-            return text_fail(in(model, tokenizer_json), "normalizer: not a BertNormalizer");
-        if (!has_type(json_get(r->tokenizer, "pre_tokenizer"), "BertPreTokenizer"))
-            return text_fail(in(model, tokenizer_json), "pre_tokenizer: not a BertPreTokenizer");
-        if ((value = json_get(m, "continuing_subword_prefix")).type == JSON_STRING)
-            r->prefix = take_string(r, value);
-        else if (value.type)
-            return text_fail(in(model, tokenizer_json), "model.continuing_subword_prefix: not a string");
-        if ((value = json_get(m, "max_input_chars_per_word")).type) {
-            if (!json_uint(value, &number) || number > LONGEST_WORD_MAX)
-                return text_fail(in(model, tokenizer_json), "model.max_input_chars_per_word: not a number up to %d",
-                                 (int)LONGEST_WORD_MAX);
-            model->longest_word = (size_t)number;
-        }
-        if ((error = read_flag(model, tokenizer_json, normalizer, "clean_text", &model->clean_text)) != NULL ||
-            (error = read_flag(model, tokenizer_json, normalizer, "handle_chinese_chars",
-                               &model->chinese_characters)) != NULL ||
-            (error = read_flag(model, tokenizer_json, normalizer, "strip_accents", &strip)) != NULL ||
-            (error = read_flag(model, tokenizer_json, normalizer, "lowercase", &model->lower_case)) != NULL)
-            return error;
-    }
+    note_members(model, config_json, "", r->config, of_config);
+    if (r->tokenizer.type && (error = read_parts(model, r, &strip)) != NULL)
+        return error;
+    lower = model->lower_case;
+    chinese = model->chinese_characters;
+    strips = strip;
+    model->lower_case = model->chinese_characters = 1;
+    strip = -1;
     if ((error = read_flag(model, config_json, r->config, "do_lower_case", &model->lower_case)) != NULL ||
         (error = read_flag(model, config_json, r->config, "tokenize_chinese_chars", &model->chinese_characters)) !=
             NULL ||
         (error = read_flag(model, config_json, r->config, "strip_accents", &strip)) != NULL)
         return error;
+    snprintf(prefix, sizeof prefix, "%s/%s: ", model->error, tokenizer_json);
+    if (r->tokenizer.type && (lower != model->lower_case || chinese != model->chinese_characters || strips != strip))
+        text_note(model->notes, prefix, "the normalizer is not as tokenizer_config.json has it%s, and %s",
+                  r->config.type ? "" : " where it says nothing",
+                  goes_by_tokenizer(r) ? "counts here" : "does not count");
+    if (goes_by_tokenizer(r)) {
+        model->lower_case = lower;
+        model->chinese_characters = chinese;
+        strip = strips;
+    }
     model->strip_accents = strip < 0 ? model->lower_case : strip;
     return NULL;
 }
@@ -324,14 +420,36 @@ static void read_specials(reading *r)
     }
 }
 
+/* One token stands before a text and one behind it, whichever they are. */
+static const char *check_processor(wordpiece *model, const reading *r)
+{
+    json processor = json_get(r->tokenizer, "post_processor"), part = json_first(json_get(processor, "single"));
+    int i;
+    if (!r->tokenizer.type || has_type(processor, "BertProcessing") || has_type(processor, "RobertaProcessing"))
+        return NULL;
+    if (processor.type <= JSON_NULL)
+        return goes_by_tokenizer(r) && r->config.type
+                   ? text_fail(in(model, tokenizer_json), "post_processor: no tokens stand around a text")
+                   : NULL;
+    for (i = 0; i < 3; i++, part = json_next(part))
+        if (!json_get(part, i == 1 ? "Sequence" : "SpecialToken").type)
+            break;
+    if (!has_type(processor, "TemplateProcessing") || i < 3 || part.type)
+        return text_fail(in(model, tokenizer_json), "post_processor: not one token, the text, and one token");
+    return NULL;
+}
+
 /* An added token, whose id is a number of its own or, if digits are given, the name of the member. */
 static const char *read_added(wordpiece *model, reading *r, const char *file, json object, const word *digits)
 {
+    static const char *const known[] = {"id",         "content", "single_word", "lstrip", "rstrip",
+                                        "normalized", "special", "__type",      NULL};
     json content = json_get(object, "content"), number = json_get(object, "id");
     const char *member;
     char text[128];
     int flags;
     word w;
+    note_members(model, file, "added tokens", object, known);
     if (digits)
         json_parse(&number, digits->text, digits->size, NULL);
     if (content.type != JSON_STRING || json_string(content, NULL, 0) == 0)
@@ -468,7 +586,7 @@ static const char *read_words(wordpiece *model, reading *r)
     if ((error = index_words(model, r->prefix)) != NULL)
         return text_fail(in(model, NULL), "%s", error);
     read_specials(r);
-    if ((error = read_all_added(model, r)) != NULL)
+    if ((error = check_processor(model, r)) != NULL || (error = read_all_added(model, r)) != NULL)
         return error;
     error = index_added(model, cause);
     return error ? text_fail(in(model, error == cause ? tokenizer_json : NULL), "%s", error) : NULL;

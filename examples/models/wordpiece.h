@@ -59,11 +59,13 @@ typedef struct wordpiece {
     added_tokens added;
     char *text;
     char error[TEXT_ERROR];
+    char notes[TEXT_NOTES]; /* what the files have and nobody looks at: lines for the user, each with its LF */
 } wordpiece;
 
-/* What a tokenizer is read from; NULL for a file that is not there. The vocabulary is that of tokenizer or, if that has
-   none, that of vocab. Options are those of config (tokenizer_config.json); what it does not say is as tokenizer (tokenizer.json)
-   has it, or else as in uncased BERT. */
+/* What a tokenizer is read from; NULL for a file that is not there. As in transformers, the vocabulary is that of
+   tokenizer (tokenizer.json) or, if that has none, that of vocab (vocab.txt). How text is cleaned says config
+   (tokenizer_config.json), and what it does not say is as in uncased BERT; tokenizer says it where there is no config,
+   or its tokenizer_class is none of BERT's. model->notes has a line if the two say different things. */
 typedef struct wordpiece_files {
     const char *vocab, *tokenizer, *config;
     size_t vocab_size, tokenizer_size, config_size;

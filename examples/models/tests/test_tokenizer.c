@@ -13,8 +13,8 @@
 
 /* ---- files ---- */
 
-static const char *const names[] = {"tokenizer.json", "tokenizer.model", "tokenizer_config.json",
-                                    "chat_template.jinja"};
+static const char *const names[] = {"tokenizer.json", "tokenizer.model", "tokenizer_config.json", "chat_template.jinja",
+                                    "added_tokens.json"};
 
 static int begin(void)
 {
@@ -275,6 +275,102 @@ TEST(tokenizer_before)
     end();
 }
 
+/* ---- what is wrong ---- */
+
+static void refused(const char *says)
+{
+    tokenizer tokens;
+    const char *error = tokenizer_open(&tokens, directory);
+    if (!CHECK(error && strstr(error, says) && strncmp(error, directory, strlen(directory)) == 0))
+        fprintf(stderr, "    %s\n", error ? error : "nothing");
+    if (!error)
+        tokenizer_close(&tokens);
+}
+
+/* So many tokens stand behind a text: </s>. */
+static void after(const char *config, size_t count)
+{
+    tokenizer tokens;
+    tokenizer_ids ids = {NULL, 0, 0};
+    test_case("tokenizer_config.json %s", config);
+    write_text("tokenizer_config.json", config);
+    if (!CHECK(tokenizer_open(&tokens, directory) == NULL))
+        return;
+    CHECK(tokenizer_end(&tokens, &ids) == NULL && ids.count == count && (count == 0 || ids.ids[0] == tokens.eos_id));
+    CHECK(count == 0 || tokenizer_last(&tokens) >= tokens.eos_id);
+    tokenizer_ids_free(&ids);
+    tokenizer_close(&tokens);
+}
+
+TEST(tokenizer_after)
+{
+    if (!begin())
+        return;
+    write_letters(1);
+    after("{}", 0);
+    after("{\"eos_token\":\"</s>\"}", 0);
+    after("{\"eos_token\":\"</s>\",\"add_eos_token\":false}", 0);
+    after("{\"eos_token\":{\"content\":\"</s>\"},\"add_eos_token\":true}", 1);
+    end();
+    if (!begin())
+        return;
+    copy_file(of_model, "tokenizer.model");
+    after("{\"add_eos_token\":true}", 1);
+    after("{\"add_eos_token\":null}", 0);
+    end();
+}
+
+/* Members that nobody knows, and tokens that the vocabulary lacks: a line for each, or a message. */
+static void notes(const char *config, const char *line)
+{
+    tokenizer tokens;
+    char want[400] = "";
+    test_case("tokenizer_config.json %s", config);
+    write_text("tokenizer_config.json", config);
+    if (*line)
+        snprintf(want, sizeof want, "%s/%s\n", directory, line);
+    if (!CHECK(tokenizer_open(&tokens, directory) == NULL))
+        return;
+    CHECK(strcmp(tokens.notes, want) == 0 && !tokens.error[0]);
+    tokenizer_close(&tokens);
+}
+
+TEST(tokenizer_members)
+{
+    static const char other[] = "{\"added_tokens_decoder\":{\"9\":{\"content\":\"<x>\",\"special\":true}}}";
+    if (!begin())
+        return;
+    write_letters(1);
+    notes("{\"backend\":\"tokenizers\",\"is_local\":true,\"model_max_length\":9,\"clean_up_tokenization_spaces\":true}",
+          "");
+    notes("{\"cut\":1,\"legacy\":null,\"\\u001b\":2}",
+          "tokenizer_config.json: unknown members are not looked at: cut, \\x1b");
+    notes("{\"added_tokens_decoder\":{\"3\":{\"content\":\"<s>\",\"special\":true}}}", "");
+    notes(other, "tokenizer_config.json: the token \"<x>\" is not in the vocabulary");
+    notes("{\"add_prefix_space\":false}", "");
+    write_text("tokenizer_config.json", "{\"added_tokens_decoder\":{\"9\":{\"content\":\"<x>\"}}}");
+    refused("/tokenizer_config.json: the token \"<x>\" is not in the vocabulary");
+    write_text("tokenizer_config.json", "{\"add_prefix_space\":true}");
+    refused("/tokenizer_config.json: add_prefix_space is not as tokenizer.json has it");
+    write_text("tokenizer_config.json", "{\"add_eos_token\":1}");
+    refused("/tokenizer_config.json: add_eos_token is neither true nor false");
+    write_text("tokenizer_config.json", "{\"add_eos_token\":true}");
+    refused("/tokenizer_config.json: add_eos_token is true, and eos_token is no special token");
+    write_text("added_tokens.json", "{\"<x>\":9}");
+    notes("{}", ""); /* that of tokenizer.json counts */
+    end();
+    if (!begin())
+        return;
+    copy_file(of_model, "tokenizer.model");
+    write_text("added_tokens.json", "{\"<s>\":1,\"<pad>\":32000}");
+    notes("{}", "added_tokens.json: the token \"<pad>\" is not in the vocabulary");
+    write_text("added_tokens.json", "{\"<x>\":9}");
+    refused("/added_tokens.json: the token \"<x>\" is not in the vocabulary");
+    write_text("added_tokens.json", "[]");
+    refused("/added_tokens.json: not an object");
+    end();
+}
+
 static void last_is(int32_t want)
 {
     tokenizer tokens;
@@ -340,18 +436,6 @@ TEST(tokenizer_templates)
     write_text("chat_template.jinja", "b");
     template_is("b");
     end();
-}
-
-/* ---- what is wrong ---- */
-
-static void refused(const char *says)
-{
-    tokenizer tokens;
-    const char *error = tokenizer_open(&tokens, directory);
-    if (!CHECK(error && strstr(error, says) && strncmp(error, directory, strlen(directory)) == 0))
-        fprintf(stderr, "    %s\n", error ? error : "nothing");
-    if (!error)
-        tokenizer_close(&tokens);
 }
 
 TEST(tokenizer_errors)

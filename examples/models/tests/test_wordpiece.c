@@ -286,10 +286,11 @@ TEST(wordpiece_chinese)
 
 #define BERT "\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}"
 #define NORMALIZER(options) "\"normalizer\":{\"type\":\"BertNormalizer\"" options "}"
+#define AROUND ",\"post_processor\":{\"type\":\"BertProcessing\",\"sep\":[\"[SEP]\",2],\"cls\":[\"[CLS]\",1]}"
 #define MODEL(options) "\"model\":{\"type\":\"WordPiece\"" options "}"
 
-/* tokenizer_config.json has the last word, tokenizer.json the one before; accents go with upper case if neither says.
-   */
+/* tokenizer_config.json has the last word, as BERT's classes of transformers 4.57 and 5.24 have it, unless there is none
+   or the class is a general one; accents go with upper case if nothing says. */
 TEST(wordpiece_options)
 {
     static const struct {
@@ -304,7 +305,14 @@ TEST(wordpiece_options)
         {NULL, "{\"do_lower_case\":null,\"strip_accents\":null}", 1, 1, 1, 1},
         {"{" MODEL("") "," NORMALIZER(",\"lowercase\":false") "," BERT "}", NULL, 0, 0, 1, 1},
         {"{" MODEL("") "," NORMALIZER(",\"strip_accents\":false,\"clean_text\":false") "," BERT "}", NULL, 1, 0, 1, 0},
-        {"{" MODEL("") "," NORMALIZER(",\"handle_chinese_chars\":false") "," BERT "}", "{}", 1, 1, 0, 1},
+        {"{" MODEL("") "," NORMALIZER(",\"handle_chinese_chars\":false") "," BERT "}", "{}", 1, 1, 1, 1},
+        {"{" MODEL("") "," NORMALIZER(",\"lowercase\":false") "," BERT "}", "{\"tokenizer_class\":\"BertTokenizer\"}",
+         1, 1, 1, 1},
+        {"{" MODEL("") "," NORMALIZER(",\"lowercase\":false") "," BERT AROUND "}",
+         "{\"tokenizer_class\":\"PreTrainedTokenizerFast\"}", 0, 0, 1, 1},
+        {"{" MODEL("") "," NORMALIZER(",\"lowercase\":false,\"strip_accents\":true") "," BERT AROUND "}",
+         "{\"tokenizer_class\":\"TokenizersBackend\",\"do_lower_case\":true}", 0, 1, 1, 1},
+        {NULL, "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"do_lower_case\":false}", 0, 0, 1, 1},
         {"{" MODEL("") "," NORMALIZER(",\"lowercase\":false,\"strip_accents\":true") "," BERT "}",
          "{\"do_lower_case\":true,\"strip_accents\":false}", 1, 0, 1, 1},
     };
@@ -424,6 +432,7 @@ TEST(wordpiece_added_tokens)
 }
 
 #define ADDED(tokens) "{" MODEL("") "," NORMALIZER("") "," BERT ",\"added_tokens\":[" tokens "]}"
+#define POST(processor) "{" MODEL("") "," NORMALIZER("") "," BERT ",\"post_processor\":" processor "}"
 #define TOKEN(id, content, flag) "{\"id\":" #id ",\"content\":\"" content "\",\"" flag "\":true,\"normalized\":true}"
 
 /* Tokens of white space, single words, and tokens that look the same once they are cleaned. */
@@ -456,6 +465,39 @@ TEST(wordpiece_added_as_the_library_has_them)
         GIVES(&model, "ba", 23); /* the special one */
         wordpiece_close(&model);
     }
+}
+
+/* What nobody looks at is noted, and what is said twice. */
+static void notes(const char *tokenizer, const char *config, const char *want)
+{
+    wordpiece model;
+    test_case("%s %s", tokenizer ? tokenizer : "", config ? config : "");
+    if (!parsed(&model, small, tokenizer, config))
+        return;
+    CHECK(strcmp(model.notes, want) == 0 && !model.error[0]);
+    wordpiece_close(&model);
+}
+
+TEST(wordpiece_notes)
+{
+    notes(NULL, "{\"do_lower_case\":true,\"backend\":\"tokenizers\",\"is_local\":true}", "");
+    notes(NULL, "{\"fold\":1,\"\\u0007\":2}",
+          "some/tokenizer_config.json: unknown members are not looked at: fold, \\x07\n");
+    notes("{" MODEL(",\"extra\":1") "," NORMALIZER(",\"more\":1") "," BERT ",\"truncation\":null,\"other\":1}", NULL,
+          "some/tokenizer.json: unknown members are not looked at: other\n"
+          "some/tokenizer.json: model: unknown members are not looked at: extra\n"
+          "some/tokenizer.json: normalizer: unknown members are not looked at: more\n");
+    notes(ADDED(TOKEN(20, "x", "odd") "," TOKEN(21, "y", "odd")), NULL,
+          "some/tokenizer.json: added tokens: unknown members are not looked at: odd\n");
+    notes("{" MODEL("") "," NORMALIZER(",\"lowercase\":false") "," BERT "}", "{}",
+          "some/tokenizer.json: the normalizer is not as tokenizer_config.json has it, and does not count\n");
+    notes("{" MODEL("") "," NORMALIZER(",\"lowercase\":false") "," BERT AROUND "}",
+          "{\"tokenizer_class\":\"TokenizersBackend\",\"do_lower_case\":true}",
+          "some/tokenizer.json: the normalizer is not as tokenizer_config.json has it, and counts here\n");
+    notes(
+        "{" MODEL("") "," NORMALIZER(",\"lowercase\":false") "," BERT "}", NULL,
+        "some/tokenizer.json: the normalizer is not as tokenizer_config.json has it where it says nothing, and counts "
+        "here\n");
 }
 
 /* ---- what is refused ---- */
@@ -533,6 +575,17 @@ TEST(wordpiece_refuses)
          "{" MODEL("") "," NORMALIZER("") "," BERT ",\"added_tokens\":[{\"id\":1,\"content\":\"x\","
                                           "\"normalized\":\"\"}]}",
          NULL, "some/tokenizer.json: the added token \"x\": normalized is neither true nor false"},
+        {small,
+         POST("{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{}},{\"SpecialToken\":{\"id\":\"[SEP]\"}}]}"),
+         NULL, "some/tokenizer.json: post_processor: not one token, the text, and one token"},
+        {small,
+         POST("{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"[CLS]\"}},{\"Sequence\":{}},"
+              "{\"SpecialToken\":{\"id\":\"[SEP]\"}},{\"SpecialToken\":{\"id\":\"[SEP]\"}}]}"),
+         NULL, "some/tokenizer.json: post_processor: not one token, the text, and one token"},
+        {small, POST("{\"type\":\"ByteLevel\"}"), NULL,
+         "some/tokenizer.json: post_processor: not one token, the text, and one token"},
+        {small, POST("null"), "{\"tokenizer_class\":\"PreTrainedTokenizerFast\"}",
+         "some/tokenizer.json: post_processor: no tokens stand around a text"},
         {small, NULL, "{\"added_tokens_decoder\":{\"x\":{\"content\":\"y\"}}}",
          "some/tokenizer_config.json: the added token \"y\" has no id below 2147483647"},
         {small, NULL, "{\"added_tokens_decoder\":{\"7\":{}}}",
