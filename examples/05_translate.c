@@ -1,8 +1,9 @@
 /* Translation with T5: what pipeline("translation_en_to_fr") of Hugging Face's transformers does, on attn.h. The model
-   is a directory as it is published, with config.json, model.safetensors and spiece.model.
+   is a directory as it is published, with config.json, model.safetensors and tokenizer.json or spiece.model.
 
        cc -O2 -o 05_translate 05_translate.c models/t5.c models/beam.c models/translate.c \
-           models/layers.c models/checkpoint.c models/json.c models/safetensors.c models/sentencepiece.c -lm -lpthread
+           models/layers.c models/checkpoint.c models/json.c models/safetensors.c models/sentencepiece.c \
+           models/bpe*.c models/patterns.c models/unicode.c -lm -lpthread
        05_translate t5-small "The house is wonderful."
        05_translate --to de --beams 1 t5-base < lines.txt
        05_translate --attention house.svg t5-small "The house is wonderful."
@@ -45,7 +46,8 @@ typedef struct program {
 static const char help[] =
     "usage: 05_translate [OPTION...] MODEL_DIR [TEXT...]\n"
     "Translates each TEXT, or each line of the input, with the T5 model of a directory (config.json,\n"
-    "model.safetensors, spiece.model): a line of output for each, empty where the text is blank or fails.\n"
+    "model.safetensors, tokenizer.json or spiece.model): a line of output for each, empty where the text is blank or "
+    "fails.\n"
     "  --from en --to LANG    from English to fr, de or ro (fr)\n"
     "  --prefix TEXT          this before every text instead of \"translate English to French: \"\n"
     "  --beams N              hypotheses to follow, 1 to 1024 (4)\n"

@@ -189,7 +189,7 @@ static inline added_walk added_begin(const added_tokens *added, const trie *foun
     memset(&w, 0, sizeof w);
     w.added = added;
     w.found = found;
-    w.text = text;
+    w.text = text_of(text.size ? text.text : "", text.size);
     return w;
 }
 

@@ -1,7 +1,7 @@
-/* bpe.h: text to token ids and back, with the byte-pair encoding of a tokenizer.json as the `tokenizers` library of
-   Hugging Face writes it, and with that library's results. It takes bpe.c and its parts (bpe_model.h, bpe_read.c,
-   bpe_split.c, bpe_merge.c), json.c, patterns.c, unicode.c, unicode_tables.h, added.h, heap.h, text.h, trie.h and
-   shown.h: C99 and libc.
+/* bpe.h: text to token ids and back, with the byte-pair encoding or the Unigram model of a tokenizer.json as the
+   `tokenizers` library of Hugging Face writes it, and with that library's results. It takes bpe.c and its parts
+   (bpe_model.h, bpe_read.c, bpe_split.c, bpe_merge.c, bpe_unigram.c), json.c, patterns.c, unicode.c, unicode_tables.h,
+   added.h, charsmap.h, heap.h, text.h, trie.h and shown.h: C99 and libc.
 
        bpe model;
        const char *error = bpe_open(&model, "tokenizer.json");
@@ -17,18 +17,20 @@
        }
        bpe_close(&model);
 
-   Two kinds of model are read: byte-level ones, whose tokens spell bytes (GPT-2, Llama 3, Qwen, SmolLM, StarCoder,
+   Three kinds of model are read: byte-level ones, whose tokens spell bytes (GPT-2, Llama 3, Qwen, SmolLM, StarCoder,
    Mistral since Nemo, GPT-OSS, DeepSeek), and those that SentencePiece trained, whose tokens spell characters, with
-   U+2581 for a space (Llama 2, Mistral 7B, Gemma, TinyLlama, Phi-3). A file that asks for anything that is not known
-   here, such as another pattern to split text by, is refused. Members that nobody knows are named in `notes`. "truncation"
-   and "padding" are not looked at, nor does transformers look at them unless it is asked to cut or to pad.
+   U+2581 for a space (Llama 2, Mistral 7B, Gemma, TinyLlama, Phi-3), and Unigram ones (T5). Where the library differs
+   from SentencePiece, this is as the library: the rules of a charsmap are for whole clusters of characters, and scores
+   are rounded twice. T5's sentinels <extra_id_0> and so on are found in every text. A file that asks for anything that
+   is not known here, such as another pattern to split text by, is refused; members that nobody knows are in `notes`.
+   "truncation" and "padding" are not looked at: transformers cuts and pads only where it is asked to.
 
    Text is UTF-8 of any bytes: each byte that is not valid UTF-8 becomes U+FFFD before the model sees it. An open model
    is read only: any number of threads may use it. Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words
    with Subword Units (2016), arXiv:1508.07909.
 
-   A search for an added token goes at most 512 bytes on from each byte of the text, and of the text as the normalizer
-   writes it. One of n bytes is refused if that is more than 4 n + 4096 bytes; 16 n + 4096, if no added token that is
+   A search for an added token, or for a piece of Unigram, goes at most 512 bytes on from each byte of the text, and of
+   the text as the normalizer writes it. One of n bytes is refused if that is more than 4 n + 4096 bytes; 16 n + 4096, if no added token that is
    looked for then has more than 128 bytes (spaces alone become 3 n; U+FDFA alone, which NFKC makes longer than any
    other character, 11 n). So these searches take 2560 n + 2^21 steps at most, whatever the model; 3 times that where
    the text is not UTF-8. */

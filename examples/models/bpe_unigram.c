@@ -4,8 +4,10 @@
 
 /* ---- the charsmap ----
 
-   The library has its rules for what a reader sees as one character: of such a cluster of up to 5 bytes the shortest rule
-   that its beginning has stands for all of it; where there is none, or more bytes, each code point is by itself. */
+   The library has its rules for what a reader sees as one character: of such a cluster of up to 5 bytes the shortest
+   rule that its beginning has stands for all of it; where there is none, or more bytes, each code point is by itself.
+   (Of the rules for clusters, those for emoji that are joined and for Indic conjuncts are left out: they make clusters
+   of more bytes.) */
 
 static int is_prepended(uint32_t c)
 {
@@ -96,13 +98,13 @@ void bpe_rewrite(const charsmap *map, string text, size_t most, buffer *out)
 
 /* ---- pieces ---- */
 
-#define NONE SIZE_MAX
+#define UNREACHED SIZE_MAX
 
 /* The sum is rounded to double also where registers hold more, or ties would fall otherwise. */
 static void improve(cut *c, double before, double own, int32_t id, size_t begin)
 {
     volatile double score = own + before;
-    if (c->begin == NONE || score > c->score) {
+    if (c->begin == UNREACHED || score > c->score) {
         c->score = score;
         c->id = id;
         c->begin = begin;
@@ -122,7 +124,7 @@ static void find_cuts(const encoder *e, string word, cut *cuts)
     const bpe_model *m = e->model;
     size_t begin, end, size;
     for (end = 0; end <= word.size; end++)
-        cuts[end].begin = NONE;
+        cuts[end].begin = UNREACHED;
     cuts[0].score = 0;
     for (begin = 0; begin < word.size; begin += size) {
         uint32_t node = 0, c;
@@ -168,7 +170,7 @@ void bpe_cut_word(encoder *e, string word)
     e->cuts = cuts;
     find_cuts(e, word, cuts);
     /* The best way is known from its end. Turned round, each cut says where the next piece ends. */
-    for (end = word.size, next = NONE; end > 0; next = end, end = begin) {
+    for (end = word.size, next = UNREACHED; end > 0; next = end, end = begin) {
         begin = cuts[end].begin;
         cuts[end].begin = next;
     }

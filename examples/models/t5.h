@@ -1,6 +1,5 @@
 /* t5.h: T5, the encoder and decoder of Raffel et al. 2019 (arXiv 1910.10683), on attn.h. It takes t5.c, attn.h compiled
-   once in the program, and beside this file layers.c, checkpoint.h and sentencepiece.h with what these
-   take.
+   once in the program, and beside this file layers.c, checkpoint.h, sentencepiece.h and bpe.h with what these take.
 
        t5 model;
        const char *error = t5_open(&model, "t5-small", NULL);
@@ -20,7 +19,7 @@
        t5_close(&model);
 
    The models: t5-small and t5-base (relu, the output projected by the embedding), v1_1 and flan-t5 (gated gelu, a head of
-   its own), as they are published: config.json, model.safetensors (or its shards), spiece.model. Weights of F32, F16 and BF16 stay as and
+   its own), as they are published: config.json, model.safetensors (or its shards), tokenizer.json or, where there is none, spiece.model. Weights of F32, F16 and BF16 stay as and
    where they are in the file; numbers in between are float. beam.h searches, translate.h makes text of text. t5.c is to be
    compiled without -ffast-math, which loses sight of NaN and makes sums depend on addresses. */
 #ifndef T5_H

@@ -4,13 +4,13 @@
        tokenize MODEL < FILE             the same for every line
        tokenize --ids MODEL TEXT...      the ids alone, a line for each text
        tokenize --decode MODEL ID...     the text of ids
-       --special                         of BPE: special tokens in a text are tokens, not text
+       --special                         of BPE and Unigram: special tokens in a text are tokens, not text
        --escapes                         in lines of the input, \n stands for LF and \\ for a backslash
        --extra-ids N                     sentinels <extra_id_0> to <extra_id_N-1> beyond the pieces, as T5 has 100 (the
                                          default, unless the model has them among its pieces)
 
-   MODEL is a SentencePiece model (spiece.model), the tokenizer.json of a BPE tokenizer or a directory with it, or a
-   directory with the vocab.txt or the tokenizer.json of a BERT: these show what their files say of special tokens, but
+   MODEL is a SentencePiece model (spiece.model), the tokenizer.json of a BPE or Unigram tokenizer or a directory with it,
+   or a directory with the vocab.txt or the tokenizer.json of a BERT: these show what their files say of special tokens, but
    not those that a model wants around a text.
 
    A line of the input ends before its LF. A CR before the LF belongs to the text, as every other character does: many
@@ -48,10 +48,11 @@ static int usage(FILE *out)
           "       tokenize --decode [--extra-ids N] MODEL ID...\n"
           "Shows how a tokenizer cuts each text, or each line of the input: pieces, ids, scores. MODEL is a "
           "SentencePiece\n"
-          "model, a BPE's tokenizer.json or its directory, or a directory with a BERT's vocab.txt or tokenizer.json.\n"
+          "model, a BPE's or Unigram's tokenizer.json or its directory, or one with a BERT's vocab.txt or "
+          "tokenizer.json.\n"
           "  --ids          the ids alone\n"
           "  --decode       the text of ids\n"
-          "  --special      of BPE: special tokens in a text are tokens, not text\n"
+          "  --special      of BPE and Unigram: special tokens in a text are tokens, not text\n"
           "  --escapes      in lines of the input, \\n stands for LF and \\\\ for a backslash\n"
           "  --extra-ids N  sentinels beyond the pieces; without it 100, or 0 if the model has its own\n"
           "A CR at the end of a line is part of the text. Text is printed, by --decode too, with \\xNN for each byte\n"

@@ -31,7 +31,7 @@ typedef struct translate_text {
 typedef struct translation {
     char error[64];  /* why this text has no translation, or "". The members below are NULL and 0 then */
     char *text;      /* UTF-8 and a NUL; without unknown pieces, sentinels, and spaces at its ends, as transformers has
-                       it with the slow tokenizer */
+                       it (of spiece.model: with the slow tokenizer) */
     size_t size;     /* in bytes */
     int32_t *source; /* the tokens of the text with its prefix, eos_id last */
     size_t source_count;

@@ -12,13 +12,15 @@
 #include "examples/models/bpe_merge.c"
 #include "examples/models/bpe_read.c"
 #include "examples/models/bpe_split.c"
+#include "examples/models/bpe_unigram.c"
 #include "examples/models/json.c"
 #include "examples/models/patterns.c"
 #include "examples/models/unicode.c"
 
-static const char *const names[] = {
-    "gpt2",           "llama3", "smollm", "gpt_oss", "mistral_nemo", "qwen2",     "qwen35", "deepseek3",
-    "deepseek_coder", "llama2", "gemma",  "mistral", "phi3",         "metaspace", "odd",    "runs"};
+static const char *const names[] = {"gpt2",  "llama3",  "smollm",        "gpt_oss",        "mistral_nemo",
+                                    "qwen2", "qwen35",  "deepseek3",     "deepseek_coder", "llama2",
+                                    "gemma", "mistral", "phi3",          "metaspace",      "odd",
+                                    "runs",  "t5",      "t5_saved_by_5", "unigram"};
 enum { KINDS = sizeof names / sizeof *names, EXACT = 5, CHARACTERS_FROM = 9 };
 
 static bpe kinds[KINDS];

@@ -48,7 +48,7 @@ UNTRACED static const word *vocabulary_word(const wordpiece *model, const char *
                                                              : NULL;
 }
 
-UNTRACED static int occurs(word w, const char *text, size_t size)
+UNTRACED static int occurs(text_span w, const char *text, size_t size)
 {
     for (size_t i = 0; i + w.size <= size; i++)
         if (memcmp(text + i, w.text, w.size) == 0)
@@ -92,9 +92,11 @@ UNTRACED static void check_cut(const wordpiece *model, const char *prefix, const
     size_t begin = 0, count = 0, n;
     uint32_t code;
     int32_t *ids;
-    for (size_t i = 0; i < model->added_count; i++)
-        if (occurs(model->added[i].word, text, size) || model->added[i].normalized)
+    for (size_t i = 0; i < model->added.count; i++) {
+        const added_token *t = &model->added.tokens[i];
+        if (occurs(t->text, text, size) || t->flags & ADDED_NORMALIZED)
             return; /* it is not known here where it takes part */
+    }
     MUST(clean(model, text, size, &cleaned, &spare));
     ids = malloc((cleaned.size + 1) * sizeof *ids);
     MUST(ids);

@@ -2,11 +2,11 @@
 
     python3 examples/models/tests/check_added.py build/tokenize [--rounds N] [--seed N]
 
-Each of N (400) tokenizers, of BPE, WordPiece or Unigram, is small: a vocabulary of a few letters, spaces and marks; added
-tokens with random flags, of white space, capitals and marks, of which many begin alike; a random normalizer and
-pre-tokenizer. TOKENIZE cuts 300 lines of such text with each, with special tokens as text and as tokens. It takes
-tokenizers 0.22 or 0.23; with 0.23, which finds any of the added tokens that look the same once they are normalised, there
-are none such. Exit status 1: something differs."""
+Each of N (400) tokenizers, of BPE, WordPiece or Unigram, is small: a vocabulary of a few letters, spaces and marks;
+added tokens with random flags, of white space, capitals and marks, of which many begin alike; a random normalizer and
+pre-tokenizer. The program cuts 300 lines of such text with each, with special tokens as text and as tokens. It takes
+tokenizers 0.22 or 0.23; with 0.23, which finds any of the added tokens that look the same once they are normalised,
+there are none such. Exit status 1: something differs."""
 import argparse
 import json
 import os
@@ -23,8 +23,9 @@ import make_bpe  # noqa: E402
 DRAWS = tokenizers.__version__ >= "0.23"
 LETTERS = ["a", "b", "ab", "A", "B", "\u00e9", "e\u0301", "\u0301", " ", "  ", "\t", "\n", "\u3000", "\u00a0", "_",
            "\u2581", ".", "|", "\ufb01", "\u6f22", "1", "x", "\u0130", "\u0315", "\u200d", "<", ">", "aa"]
-MORE = ["\r\n", "\u1100\u1161\u11a8", "\uac00\u11a8", "\u0600", "\u200b", "\u00ad", "\U0001f468\u200d\U0001f469", "\u2122\ufe0f",
-        "\u0e33", "\uff9e", "\uff76\uff9e", "\ufdfa", "\U0001f1e9\U0001f1ea", "\x07", "\x8f", "\ufeff", "A\u0301\u0302"]
+MORE = ["\r\n", "\u1100\u1161\u11a8", "\uac00\u11a8", "\u0600", "\u200b", "\u00ad", "\U0001f468\u200d\U0001f469",
+        "\u2122\ufe0f", "\u0e33", "\uff9e", "\uff76\uff9e", "\ufdfa", "\U0001f1e9\U0001f1ea", "\x07",
+        "\x8f", "\ufeff", "A\u0301\u0302"]
 MARK = "\u2581"
 
 
@@ -69,7 +70,8 @@ def bpe_parts(r):
 
 
 def together(normal, before, model):
-    return sequence("normalizers", normal) if normal else None, sequence("pretokenizers", before) if before else None, model
+    return (sequence("normalizers", normal) if normal else None, sequence("pretokenizers", before) if before else None,
+            model)
 
 
 def unigram_parts(r):
@@ -79,7 +81,8 @@ def unigram_parts(r):
                         {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": r.choice([MARK, " ", ""])}])
               for _ in range(r.randint(0, 3))]
     before = [r.choice([metaspace(r), metaspace(r), {"type": "WhitespaceSplit"}]) for _ in range(r.randint(0, 2))]
-    pieces = {c for t in LETTERS for c in t} | {some_text(r, 4) for _ in range(20)} | {MARK + "a", MARK + "b", MARK + "ab"}
+    pieces = {c for t in LETTERS for c in t} | {some_text(r, 4) for _ in range(20)}
+    pieces |= {MARK + "a", MARK + "b", MARK + "ab"}
     pieces = [p for p in sorted(pieces) if r.random() < 0.8 and p != "<unk>"]
     pieces += ["<0x%02X>" % i for i in range(256)] if r.random() < 0.3 else []
     vocab = [["<pad>", 0.0], ["<unk>", 0.0]] + [[p, -r.choice([1, 2, r.random(), r.random() * 9])] for p in pieces]
@@ -127,7 +130,7 @@ def made(r):
 
 def lines(r, contents, count):
     for _ in range(count):
-        text = "".join(r.choice(contents) if contents and r.random() < 0.4 else r.choice(LETTERS if r.random() < 0.9 else MORE)
+        text = "".join(r.choice(contents if contents and r.random() < 0.4 else LETTERS if r.random() < 0.9 else MORE)
                        for _ in range(r.randint(1, 9)))
         yield text.upper() if r.random() < 0.1 else text
 

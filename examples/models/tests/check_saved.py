@@ -2,10 +2,11 @@
 
     python3 examples/models/tests/check_saved.py build/encode_ids build/tokenize [--lines N] [--only NAME]
 
-The vocabularies are those of golden/bpe/ and golden/wordpiece/. Each becomes the tokenizer of a model of its family, which
-AutoTokenizer opens and save_pretrained() writes, in several versions of tokenizer_config.json; what is written is opened
-again by both, and N (2000) hostile lines are compared: of decoders with what stands before and behind a text, their special
-tokens as text; of T5 and BERT with special tokens found. It takes transformers 4.57 or 5. Exit status 1: some differ."""
+The vocabularies are those of golden/bpe/ and golden/wordpiece/. Each becomes the tokenizer of a model of its family,
+which AutoTokenizer opens and save_pretrained() writes, in several versions of tokenizer_config.json; what is written is
+opened again by both, and N (2000) hostile lines are compared: of decoders with what stands before and behind a text,
+their special tokens as text; of T5 and BERT with special tokens found. It takes transformers 4.57 or 5. Exit status 1:
+some differ."""
 import argparse
 import json
 import os
@@ -22,7 +23,8 @@ sys.path.insert(0, HERE)
 import hostile  # noqa: E402
 
 GOLDEN = os.path.join(HERE, "golden")
-SPECIAL = {"bos_token": ["<s>", "<|begin_of_text|>", "<bos>"], "eos_token": ["</s>", "<|eot_id|>", "<|im_end|>", "<|endoftext|>"],
+SPECIAL = {"bos_token": ["<s>", "<|begin_of_text|>", "<bos>"],
+           "eos_token": ["</s>", "<|eot_id|>", "<|im_end|>", "<|endoftext|>"],
            "unk_token": ["<unk>"], "pad_token": ["<pad>", "<|endoftext|>"]}
 EOS = {"add_bos_token": True, "add_eos_token": True}
 NO_BOS = {"add_bos_token": False, "add_eos_token": False}
@@ -32,7 +34,8 @@ DECODERS = {
     "llama": ("llama2", "llama", "LlamaTokenizer", {}), "llama, eos": ("llama2", "llama", "LlamaTokenizer", EOS),
     "llama, no bos": ("llama2", "llama", "LlamaTokenizer", NO_BOS),
     "llama, not legacy": ("llama2", "llama", "LlamaTokenizer", {"legacy": False}),
-    "mistral": ("mistral", "mistral", "LlamaTokenizer", {}), "mistral, eos": ("mistral", "mistral", "LlamaTokenizer", EOS),
+    "mistral": ("mistral", "mistral", "LlamaTokenizer", {}),
+    "mistral, eos": ("mistral", "mistral", "LlamaTokenizer", EOS),
     "mistral nemo": ("mistral_nemo", "mistral", BACKEND, {}), "phi3": ("phi3", "llama", BACKEND, {}),
     "llama 3": ("llama3", "llama", BACKEND, {}), "smollm": ("smollm", "llama", BACKEND, {}),
     "gpt2": ("gpt2", "gpt2", "GPT2Tokenizer", {}), "qwen2": ("qwen2", "qwen2", "Qwen2Tokenizer", {}),
@@ -42,7 +45,8 @@ DECODERS = {
     "gpt_oss": ("gpt_oss", "gpt_oss", BACKEND, {}),
 }
 OTHERS = {"t5": ("t5", "t5", "T5Tokenizer", {}), "t5, saved by 5": ("t5_saved_by_5", "t5", "T5Tokenizer", {}),
-          "bert": ("cased", "bert", "BertTokenizer", {}), "bert, cased": ("cased", "bert", "BertTokenizer", {"do_lower_case": False}),
+          "bert": ("cased", "bert", "BertTokenizer", {}),
+          "bert, cased": ("cased", "bert", "BertTokenizer", {"do_lower_case": False}),
           "bert, accents": ("cased", "bert", "BertTokenizer", {"do_lower_case": False, "strip_accents": True}),
           "bert, by class": ("cased", "bert", BACKEND, {"do_lower_case": True})}
 
@@ -75,11 +79,13 @@ def output(command, lines):
 
 def compare(name, command, path, lines, is_decoder):
     tokenizer = AutoTokenizer.from_pretrained(path)  # to decoders, what is special in the text is text
-    want = [tokenizer(line, add_special_tokens=is_decoder, split_special_tokens=is_decoder)["input_ids"] for line in lines]
+    options = {"add_special_tokens": is_decoder, "split_special_tokens": is_decoder}
+    want = [tokenizer(line, **options)["input_ids"] for line in lines]
     got, said = output([*command, path], lines)
     wrong = [i for i in range(len(lines)) if i >= len(got) or got[i] != want[i]]
-    print("%-4s %-26s %-24s %d of %d lines differ%s" % ("FAIL" if wrong or said else "ok", name, type(tokenizer).__name__, len(wrong),
-                                                   len(lines), ", and it says: " + said if said else ""))
+    print("%-4s %-26s %-24s %d of %d lines differ%s" % (
+        "FAIL" if wrong or said else "ok", name, type(tokenizer).__name__, len(wrong), len(lines),
+        ", and it says: " + said if said else ""))
     for i in wrong[:2]:
         print("    ", ascii(lines[i])[:100], str(got[i:i + 1])[:150], "not", str(want[i])[:150])
     return bool(wrong or said)
@@ -98,13 +104,14 @@ def main():
         for name, what in {**DECODERS, **OTHERS}.items():
             if options.only not in name:
                 continue
-            first, saved = (os.path.join(work, name.replace(", ", "_").replace(" ", "_") + end) for end in ("", "_saved"))
+            first = os.path.join(work, name.replace(", ", "_").replace(" ", "_"))
+            saved = first + "_saved"
             os.makedirs(first)
             source(first, *what)
             AutoTokenizer.from_pretrained(first).save_pretrained(saved)
             shutil.copy(os.path.join(first, "config.json"), saved)
-            command = [options.encode_ids] if name in DECODERS else [options.tokenize, "--ids", "--escapes", "--special"]
-            failed += compare(name, command, saved, lines, name in DECODERS)
+            other = [options.tokenize, "--ids", "--escapes", "--special"]
+            failed += compare(name, [options.encode_ids] if name in DECODERS else other, saved, lines, name in DECODERS)
     print("transformers %s: %d of them differ" % (transformers.__version__, failed))
     return failed > 0
 

@@ -1,6 +1,6 @@
-/* A program that has taken bpe.h, bpe.c and their parts (bpe_model.h, bpe_read.c, bpe_split.c, bpe_merge.c), and what
-   these take: patterns.h, patterns.c, unicode.h, unicode.c, unicode_tables.h, json.h, json.c, added.h, heap.h, text.h,
-   trie.h and shown.h. */
+/* A program that has taken bpe.h, bpe.c and their parts (bpe_model.h, bpe_read.c, bpe_split.c, bpe_merge.c,
+   bpe_unigram.c), and what these take: patterns.h, patterns.c, unicode.h, unicode.c, unicode_tables.h, json.h, json.c,
+   added.h, charsmap.h, heap.h, text.h, trie.h and shown.h. */
 #include "bpe.h"
 
 #include <stdlib.h>
