@@ -369,6 +369,7 @@ int main(int argc, char **argv)
         program_failed("%s", error);
         return 1;
     }
+    program_notes(k == &of_bpe ? spellings.notes : k == &of_wordpiece ? words.notes : "");
     if (o.decode)
         error = show_decoded(k, model, &o, argv + i + 1, argc - i - 1);
     else if (i + 1 == argc)
