@@ -159,6 +159,31 @@ const char *checkpoint_fail_member(checkpoint *files, json object, const char *n
     return checkpoint_fail(files, "%s: %s %s", path_of(files, object), name, reason);
 }
 
+void checkpoint_note(checkpoint *files, const char *format, ...)
+{
+    char text[PATH_SIZE + sizeof files->notes];
+    size_t at = strlen(files->notes), room = sizeof files->notes - at;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (files->failed || room < sizeof files->error)
+        return;
+    shown_end(files->notes + at, sizeof files->error - 1, text);
+    strcat(files->notes, "\n");
+}
+
+void checkpoint_members(checkpoint *files, json object, const char *within, const char *const *known,
+                        const char *const *more)
+{
+    char names[240], shown[300];
+    size_t count = json_others(object, known, more, names, sizeof names);
+    if (count > 0)
+        checkpoint_note(files, "%s: %s%sunknown members are not looked at: %s", path_of(files, object),
+                        within ? within : "", within ? ": " : "",
+                        shown_text(shown, sizeof shown, names, strlen(names)));
+}
+
 /* The member, unless it is missing or null. */
 static int member(checkpoint *files, json object, const char *name, json *value)
 {
@@ -544,6 +569,50 @@ const float *checkpoint_vector(checkpoint *files, size_t count, const char *form
     if (values)
         files->read += f.tensor->size;
     return values;
+}
+
+/* Whether two matrices of the same shape, as they lie in files, have the same values. */
+static int are_equal(attn_mat a, attn_mat b)
+{
+    size_t i, j;
+    if (a.dtype == b.dtype)
+        return memcmp(a.data, b.data, a.rows * a.cols * (a.dtype == ATTN_F32 ? 4 : 2)) == 0;
+    for (i = 0; i < a.rows; i++)
+        for (j = 0; j < a.cols; j++)
+            if (!(attn_mat_get(a, i, j) == attn_mat_get(b, i, j)))
+                return 0;
+    return 1;
+}
+
+void checkpoint_ends(checkpoint *files, size_t rows, size_t cols, const char *const *names, const char *head_name,
+                     int tied, attn_mat *embedding, attn_mat *head)
+{
+    const char *first = NULL;
+    size_t i;
+    int has_head = checkpoint_has(files, "%s", head_name);
+    for (i = 0; names[i]; i++) {
+        attn_mat copy;
+        if (!checkpoint_has(files, "%s", names[i]))
+            continue;
+        copy = checkpoint_matrix(files, rows, cols, "%s", names[i]);
+        if (!first)
+            *embedding = copy;
+        else if (!files->failed && !are_equal(*embedding, copy))
+            checkpoint_fail(files, "%s: tensor %s differs from %s: there can be one embedding only",
+                            files->count == 1 ? files->files[0].path : files->directory, names[i], first);
+        first = first ? first : names[i];
+    }
+    if (!first) /* some files have what is tied under the head's name alone */
+        *embedding = checkpoint_matrix(files, rows, cols, "%s", tied && has_head ? head_name : names[0]);
+    *head = *embedding;
+    if (has_head && first) {
+        *head = checkpoint_matrix(files, rows, cols, "%s", head_name);
+        if (!files->failed && are_equal(*embedding, *head))
+            *head = *embedding;
+    }
+    if (!has_head && !tied)
+        checkpoint_note(files, "%s: tie_word_embeddings is not true, but there is no %s: the embedding takes its place",
+                        path_of(files, files->config), head_name);
 }
 
 int checkpoint_has(checkpoint *files, const char *format, ...)

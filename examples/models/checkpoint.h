@@ -11,7 +11,8 @@
            fprintf(stderr, "%s\n", files.error); // names the file, the member or tensor, and the cause
        checkpoint_close(&files);
 
-   The first error stays: what is called after it does nothing and returns zeros, so that one look at `failed` serves
+   What the files say and no reader knows is in files.notes, for the program to show: a word of the user's own may make a
+   model another one. The first error stays: what is called after it does nothing and returns zeros, so that one look at `failed` serves
    many calls. Matrices lie in the mapped file, of its types, where this machine can read them there; else in copies. */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
@@ -51,8 +52,9 @@ typedef struct checkpoint {
     size_t bytes, read;            /* of all tensors; of those that have been touched */
     void *owned;
 
-    int failed;      /* whether there is an error, */
-    char error[512]; /* and the first one; both stay when the files are closed */
+    char notes[1024]; /* what the files say and nobody looks at: lines for the user, each with its LF */
+    int failed;       /* whether there is an error, */
+    char error[512];  /* and the first one; both stay when the files are closed */
 } checkpoint;
 
 /* Opens config.json. Returns NULL or the message; there is nothing to close then. */
@@ -91,6 +93,17 @@ size_t checkpoint_choice(checkpoint *files, json object, const char *name, const
 /* A member of this object is wrong, for that reason: "config.json: rope_scaling: ..", with its path. */
 const char *checkpoint_fail_member(checkpoint *files, json object, const char *name, const char *reason);
 
+/* A line of notes, unless there is no room for it: printf's format, and a path before it or none. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void checkpoint_note(checkpoint *files, const char *format, ...);
+
+/* Notes the members of an object that are in neither list, which NULL ends (more may be NULL): a reader lists what it
+   reads, what it refuses, and what is known not to matter. `within` is the object's name in its file; NULL: all of it. */
+void checkpoint_members(checkpoint *files, json object, const char *within, const char *const *known,
+                        const char *const *more);
+
 /* -- weights; the name is printf's format -- */
 
 /* Whether there is such a tensor. */
@@ -100,6 +113,13 @@ int checkpoint_has(checkpoint *files, const char *format, ...);
    as a matrix of count * rows rows. */
 attn_mat checkpoint_matrix(checkpoint *files, size_t rows, size_t cols, const char *format, ...);
 attn_mat checkpoint_stack(checkpoint *files, size_t count, size_t rows, size_t cols, const char *format, ...);
+
+/* A language model's embedding and head, both rows x cols. The embedding may stand under each of the names, which NULL
+   ends; where it stands under several they are to be equal. The head is that of the file if it differs from the
+   embedding, whatever config.json says about it; else, and where there is none, it is the embedding, and the same matrix.
+   tied: whether config.json says so; if it says no, and the file has no head, that is noted. */
+void checkpoint_ends(checkpoint *files, size_t rows, size_t cols, const char *const *names, const char *head_name,
+                     int tied, attn_mat *embedding, attn_mat *head);
 
 /* What a layer has to make x w^T + bias of x; w is outputs x inputs. checkpoint_linear_of: the matrix NAME.weight, and
    with has_bias the vector NAME.bias. */

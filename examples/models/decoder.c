@@ -666,21 +666,21 @@ static void set_prefix(loader *load)
 static void load_weights(loader *load)
 {
     decoder *model = load->model;
-    const decoder_config *c = &model->config;
+    decoder_config *c = &model->config;
     checkpoint *files = load->files;
     const char *head =
         checkpoint_has(files, "language_model.lm_head.weight") ? "language_model.lm_head.weight" : "lm_head.weight";
+    char embedding[sizeof load->prefix + 20];
+    const char *const names[] = {embedding, NULL};
     size_t i;
     set_prefix(load);
-    model->embedding = checkpoint_matrix(files, c->vocab_size, c->hidden_size, "%sembed_tokens.weight", load->prefix);
+    snprintf(embedding, sizeof embedding, "%sembed_tokens.weight", load->prefix);
+    checkpoint_ends(files, c->vocab_size, c->hidden_size, names, head, c->tie_word_embeddings, &model->embedding,
+                    &model->head);
+    c->tie_word_embeddings = model->head.data == model->embedding.data;
     for (i = 0; i < c->num_hidden_layers && !files->failed; i++)
         load_block(load, &model->blocks[i], (unsigned long)i);
     model->norm = checkpoint_vector(files, c->hidden_size, "%snorm.weight", load->prefix);
-    model->head = model->embedding;
-    if (c->tie_word_embeddings)
-        checkpoint_ignore(files, "%s", head);
-    else
-        model->head = checkpoint_matrix(files, c->vocab_size, c->hidden_size, "%s", head);
     checkpoint_ignore(files, "%srotary_emb.inv_freq", load->prefix);
     checkpoint_finish(files, load->kind->name);
 }

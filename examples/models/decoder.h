@@ -57,7 +57,7 @@ typedef struct decoder_config {
     double rms_norm_eps, scale; /* scale of scores: 1 / sqrt(head_dim), or of query_pre_attn_scalar */
     double attn_logit_softcapping, final_logit_softcapping; /* 0: none */
     layers_activation activation;
-    int tie_word_embeddings;
+    int tie_word_embeddings; /* the head is the embedding: what the weights have, whatever the config says */
 
     /* Ids, of generation_config.json, else of config.json, else those that the family has by default. */
     int32_t bos_id, pad_id; /* -1: none */

@@ -334,6 +334,32 @@ json json_get(json object, const char *name)
     return found;
 }
 
+static int is_listed(json name, const char *const *list)
+{
+    while (list && *list && !json_is(name, *list))
+        list++;
+    return list && *list;
+}
+
+size_t json_others(json object, const char *const *known, const char *const *more, char *out, size_t size)
+{
+    json name = object.type == JSON_OBJECT ? json_first(object) : no_value();
+    size_t count = 0, at = 0;
+    if (size)
+        out[0] = 0;
+    for (; name.type; name = json_next(name)) {
+        if (is_listed(name, known) || is_listed(name, more))
+            continue;
+        if (count++ && at + 2 < size) {
+            strcpy(out + at, ", ");
+            at += 2;
+        }
+        if (at < size)
+            at += json_string(name, out + at, size - at);
+    }
+    return count;
+}
+
 /* ---- strings ---- */
 
 /* The bytes that a string spells, one after another. */

@@ -368,6 +368,16 @@ static inline void program_show_memory(void)
         fprintf(stderr, "peak memory %.1f MiB\n", peak);
 }
 
+/* What a reader has noted of a model's files (checkpoint.h): lines, each of which becomes one on stderr. */
+static inline void program_notes(const char *notes)
+{
+    size_t size;
+    for (; *notes; notes += size + (notes[size] == '\n')) {
+        size = strcspn(notes, "\n");
+        program_failed("%.*s", (int)size, notes);
+    }
+}
+
 /* How far something has come that takes long, on a line of its own that disappears; what is soon done has none. */
 typedef struct program_progress {
     const char *doing; /* "loading"; NULL: nothing is shown, as where stderr is no terminal */

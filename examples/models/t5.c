@@ -113,23 +113,17 @@ static void read_stack(checkpoint *files, const t5_config *c, t5_stack *stack, c
     stack->norm = checkpoint_vector(files, c->d_model, "%s.final_layer_norm.weight", name);
 }
 
-/* The embedding may stand under any of its names, and under all of them; the head too, if they are one. */
+/* The embedding may stand under any of its names, and under all of them; and the head too, if they are one. */
 static void read_embedding(t5 *model)
 {
     static const char *const names[] = {"shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
-                                        "lm_head.weight"};
-    const t5_config *c = &model->config;
+                                        NULL};
+    t5_config *c = &model->config;
     checkpoint *files = &model->files;
-    int i, count = c->tied ? 4 : 3, first = 0;
-    while (first < count && !checkpoint_has(files, "%s", names[first]))
-        first++;
-    model->embedding = checkpoint_matrix(files, c->vocab_size, c->d_model, "%s", names[first % count]);
-    for (i = first + 1; i < count; i++)
-        if (checkpoint_has(files, "%s", names[i]))
-            checkpoint_matrix(files, c->vocab_size, c->d_model, "%s", names[i]);
-    model->head = model->embedding;
-    if (!c->tied)
-        model->head = checkpoint_matrix(files, c->vocab_size, c->d_model, "lm_head.weight");
+    checkpoint_ends(files, c->vocab_size, c->d_model, names, "lm_head.weight", c->tied, &model->embedding,
+                    &model->head);
+    c->tied = checkpoint_flag(files, files->config, "scale_decoder_outputs",
+                              c->tied && model->head.data == model->embedding.data);
 }
 
 static void read_weights(t5 *model)

@@ -44,7 +44,8 @@ typedef struct t5_config {
     size_t buckets, max_distance; /* relative_attention_num_buckets and _max_distance */
     double epsilon;               /* layer_norm_epsilon */
     int gelu, gated;              /* feed_forward_proj: relu, gated-gelu, .. */
-    int tied;                     /* tie_word_embeddings */
+    int tied;                     /* logits are of states times d_model^-0.5, as where the embedding learnt as the head:
+                                     scale_decoder_outputs, else tie_word_embeddings with no other head in the file */
     int32_t pad_id, eos_id, start_id;
 } t5_config;
 

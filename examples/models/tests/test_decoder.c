@@ -935,7 +935,7 @@ TEST(decoder_weights)
 {
     static const char *const altered[][3] = {
         {"\"model.norm.weight\"", "\"model.norms.weight\"", "tensor model.norm.weight is missing"},
-        {"\"lm_head.weight\"", "\"lm_heads.weight\"", "tensor lm_head.weight is missing"},
+        {"\"lm_head.weight\"", "\"lm_heads.weight\"", "tensor lm_heads.weight is none of a Llama"},
         {"layers.1.mlp.up_proj", "layers.1.mlp.up_prox", "tensor model.layers.1.mlp.up_proj.weight is missing"},
         {"self_attn.k_proj", "self_attn.k_prox", "k_proj.weight is missing"},
         {"[72,16]", "[16,72]", "is 16 x 72, not 72 x 16"},
@@ -1005,6 +1005,35 @@ TEST(decoder_names)
             refuses(files[1], "tensor audio_tower.");
         end_directory();
     }
+}
+
+/* A head of its own is used whatever tie_word_embeddings says. */
+TEST(decoder_heads)
+{
+    static const char *const said[] = {"true", "false", "null"};
+    contents of[2];
+    float *want = floats(72), *got = floats(72);
+    int32_t *ids = long_text();
+    if (!begin_directory(of, "llama_yarn_bf16"))
+        return;
+    for (int turn = 0; turn < 4; turn++) {
+        decoder model;
+        decoder_text text;
+        char with[60];
+        snprintf(with, sizeof with, "\"tie_word_embeddings\": %s", said[turn % 3]);
+        if (turn && !write_replaced(of, "\"tie_word_embeddings\": false", with))
+            continue;
+        if (!CHECK(decoder_open(&model, directory, NULL) == NULL))
+            continue;
+        CHECK(!model.config.tie_word_embeddings && !*model.files.notes);
+        CHECK(decoder_begin(&model, &text, 9, ATTN_F32) == NULL);
+        CHECK(decoder_read(&model, &text, ids, 9, turn ? got : want) == NULL);
+        decoder_end(&model, &text);
+        decoder_close(&model);
+        if (turn)
+            same_bits(got, want, 72);
+    }
+    end_directory();
 }
 
 static void collect(void *user, double part)

@@ -800,6 +800,60 @@ TEST(t5_embedding)
     }
 }
 
+/* A head of its own is used, and its logits are not scaled unless scale_decoder_outputs says so: as transformers 5
+   writes what had no tied head. A copy of the embedding that is another is refused. */
+TEST(t5_heads)
+{
+    static const struct {
+        const char *said;
+        int scaled;
+    } cases[] = {{"false", 0},
+                 {"true", 0},
+                 {"true, \"scale_decoder_outputs\": false", 0},
+                 {"false, \"scale_decoder_outputs\": true", 1},
+                 {"true, \"scale_decoder_outputs\": true", 1}};
+    translate_opts opts = translate_defaults();
+    translate_text text = {"The house is wonderful.", 23};
+    contents of[3];
+    translation want = {0}, got;
+    opts.search.max_length = 9;
+    if (!begin_directory(of, "v1_1_f32"))
+        return;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char with[80];
+        size_t size;
+        t5 model;
+        snprintf(with, sizeof with, "\"tie_word_embeddings\": %s", cases[i].said);
+        char *config = replaced(of[0], "\"tie_word_embeddings\": false", with, &size);
+        test_case("%s", with);
+        if (!CHECK(config != NULL))
+            continue;
+        write_file(files[0], config, size);
+        if (!CHECK(t5_open(&model, directory, NULL) == NULL))
+            continue;
+        CHECK(model.head.data != model.embedding.data && model.config.tied == cases[i].scaled);
+        CHECK(translate(&model, &opts, &text, 1, i ? &got : &want, NULL) == NULL);
+        if (i) {
+            CHECK((test_bits32(got.score) == test_bits32(want.score)) == !cases[i].scaled);
+            translate_free(&got, 1);
+        }
+        t5_close(&model);
+    }
+    translate_free(&want, 1);
+    end_directory();
+    if (!begin_directory(of, "t5_bf16"))
+        return;
+    safetensors file;
+    CHECK(safetensors_parse(&file, of[1].bytes, of[1].size, "model") == NULL);
+    const safetensors_tensor *copy = safetensors_find(&file, "decoder.embed_tokens.weight");
+    if (CHECK(copy != NULL))
+        ((unsigned char *)of[1].bytes)[(const char *)copy->data - of[1].bytes] ^= 1;
+    safetensors_close(&file);
+    write_file(files[1], of[1].bytes, of[1].size);
+    refuses(files[1], "tensor decoder.embed_tokens.weight differs from shared.weight");
+    end_directory();
+}
+
 /* A tensor of BF16 is NaN throughout: that shows in the end, whatever is made of it on the way. */
 static void finds_no_number(const contents *of, size_t at, size_t size)
 {
