@@ -11,9 +11,9 @@
            fprintf(stderr, "%s\n", files.error); // names the file, the member or tensor, and the cause
        checkpoint_close(&files);
 
-   What the files say and no reader knows is in files.notes, for the program to show: a word of the user's own may make a
-   model another one. The first error stays: what is called after it does nothing and returns zeros, so that one look at `failed` serves
-   many calls. Matrices lie in the mapped file, of its types, where this machine can read them there; else in copies. */
+   What the files say and no reader knows is in files.notes, for the program to show. The first error stays: what is
+   called after it does nothing and returns zeros, so that one look at `failed` serves many calls. Matrices lie in the
+   mapped file, of its types, where this machine can read them there; else in copies. */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
 
@@ -100,7 +100,7 @@ __attribute__((format(printf, 2, 3)))
 void checkpoint_note(checkpoint *files, const char *format, ...);
 
 /* Notes the members of an object that are in neither list, which NULL ends (more may be NULL): a reader lists what it
-   reads, what it refuses, and what is known not to matter. `within` is the object's name in its file; NULL: all of it. */
+   reads, what it refuses and what is known not to matter. within: the object's name in its file; NULL: all of it. */
 void checkpoint_members(checkpoint *files, json object, const char *within, const char *const *known,
                         const char *const *more);
 
@@ -116,8 +116,8 @@ attn_mat checkpoint_stack(checkpoint *files, size_t count, size_t rows, size_t c
 
 /* A language model's embedding and head, both rows x cols. The embedding may stand under each of the names, which NULL
    ends; where it stands under several they are to be equal. The head is that of the file if it differs from the
-   embedding, whatever config.json says about it; else, and where there is none, it is the embedding, and the same matrix.
-   tied: whether config.json says so; if it says no, and the file has no head, that is noted. */
+   embedding, whatever config.json says; else, and where there is none, it is the embedding, and the same matrix. tied:
+   whether config.json says so; if it says no, and the file has no head, that is noted. */
 void checkpoint_ends(checkpoint *files, size_t rows, size_t cols, const char *const *names, const char *head_name,
                      int tied, attn_mat *embedding, attn_mat *head);
 

@@ -135,15 +135,14 @@ static void refuse_others(loader *load)
 {
     json c = load->config, outer = load->files->config;
     decoder_family family = load->model->config.family;
-    static const char *const objects[] = {"quantization_config", "compression_config", "rope_parameters",
-                                          "attention_chunk_size"};
+    static const char *const objects[] = {"quantization_config", "compression_config", "attention_chunk_size",
+                                          "per_layer_config"};
     size_t i;
     for (i = 0; i < sizeof objects / sizeof *objects; i++)
         if (is_there(json_get(c, objects[i])) || is_there(json_get(outer, objects[i])))
             refuse(load, is_there(json_get(c, objects[i])) ? c : outer, objects[i],
-                   i < 2    ? "is there: weights of F32, F16 and BF16 alone can be used"
-                   : i == 2 ? "is there: rope_theta and rope_scaling are what is read"
-                            : "is there, which this program does not do");
+                   i < 2 ? "is there: weights of F32, F16 and BF16 alone can be used"
+                         : "is there, which this program does not do");
     if (real(load, "partial_rotary_factor", -1e9, 1e9, 1) != 1)
         refuse(load, c, "partial_rotary_factor", "is not 1, which this program does not do");
     if (is_there(json_get(c, "use_bidirectional_attention")) &&
@@ -479,39 +478,138 @@ static void read_no_rope(loader *load)
 
 /* ==== Positions ================================================================================================== */
 
-/* rope_scaling of the config, which may be missing. */
-static void read_scaling(loader *load, decoder_rope *rope)
+/* Whether two values that are not objects say the same, or one says nothing. */
+static int agree(json a, json b)
+{
+    double x, y;
+    if (!is_there(a) || !is_there(b))
+        return 1;
+    if (a.type == JSON_NUMBER && b.type == JSON_NUMBER)
+        return json_double(a, &x) && json_double(b, &y) && !(x < y) && !(x > y);
+    return a.type == b.type && (a.type != JSON_STRING || json_compare(a, b) == 0);
+}
+
+/* rope_scaling says nothing that rope_parameters, which is there too, does not. */
+static void compare_scaling(loader *load, json scaling, json parameters)
+{
+    json name = scaling.type == JSON_OBJECT ? json_first(scaling) : scaling;
+    for (; name.type == JSON_STRING; name = json_next(name)) {
+        char member[40];
+        json value = json_value(name), other;
+        json_string(name, member, sizeof member);
+        other = json_get(parameters, strcmp(member, "type") == 0 ? "rope_type" : member);
+        if (is_there(value) && (!is_there(other) || !agree(value, other)))
+            refuse(load, load->config, "rope_scaling", "differs from rope_parameters");
+    }
+}
+
+/* rope_parameters is what transformers 5 has in place of rope_theta and rope_scaling; of Gemma 3 also in place of
+   rope_local_base_freq, and by layer types. Both may be there, if they agree. */
+static json read_parameters(loader *load, int which)
+{
+    static const char *const known[] = {"full_attention", "sliding_attention", NULL};
+    json all = json_get(load->config, "rope_parameters"), one = json_get(all, known[which]);
+    const char *base = which == GLOBAL ? "rope_theta" : "rope_local_base_freq";
+    int nested = is_there(json_get(all, known[0])) || is_there(json_get(all, known[1]));
+    if (!is_there(all))
+        return all;
+    if (all.type != JSON_OBJECT || (nested && is_there(one) && one.type != JSON_OBJECT))
+        refuse(load, load->config, "rope_parameters", "is no object, or has one that is none");
+    else if (nested != (load->model->config.family == DECODER_GEMMA3))
+        refuse(load, load->config, "rope_parameters",
+               nested ? "differs by layer types, which it does in a gemma3 alone"
+                      : "has neither full_attention nor sliding_attention");
+    if (nested) {
+        checkpoint_members(load->files, all, "rope_parameters", known, NULL);
+        all = one;
+    }
+    if (!agree(json_get(all, "rope_theta"), json_get(load->config, base)))
+        refuse(load, load->config, base, "differs from the rope_theta of rope_parameters");
+    if (which == GLOBAL)
+        compare_scaling(load, json_get(load->config, "rope_scaling"), all);
+    return all;
+}
+
+/* The rotation of layers without a window, or of Gemma 3's with one. */
+static json find_scaling(loader *load, int which)
+{
+    /* what GPT-OSS has where nothing is said */
+    static const char yarn[] = "{\"rope_type\":\"yarn\",\"factor\":32,\"truncate\":false,"
+                               "\"original_max_position_embeddings\":4096}";
+    static const char *const known[] = {"rope_type",
+                                        "type",
+                                        "rope_theta",
+                                        "factor",
+                                        "partial_rotary_factor",
+                                        "attention_factor",
+                                        "beta_fast",
+                                        "beta_slow",
+                                        "mscale",
+                                        "mscale_all_dim",
+                                        "original_max_position_embeddings",
+                                        "low_freq_factor",
+                                        "high_freq_factor",
+                                        "truncate",
+                                        NULL};
+    json scaling = json_get(load->config, "rope_scaling"), parameters = read_parameters(load, which);
+    const char *name = is_there(parameters) ? "rope_parameters" : "rope_scaling";
+    if (is_there(parameters))
+        scaling = parameters;
+    else if (which == LOCAL)
+        scaling.type = JSON_NONE;
+    else if (scaling.type == JSON_NONE && load->model->config.family == DECODER_GPT_OSS)
+        json_parse(&scaling, yarn, sizeof yarn - 1, NULL);
+    if (is_there(scaling) && scaling.type != JSON_OBJECT)
+        refuse(load, load->config, name, "is no object");
+    checkpoint_members(load->files, scaling, name, known, NULL);
+    if (checkpoint_real(load->files, scaling, "partial_rotary_factor", -1e9, 1e9, 1) != 1)
+        refuse(load, scaling, "partial_rotary_factor", "is not 1, which this program does not do");
+    if (is_there(scaling) && !is_there(json_get(scaling, "rope_type")) && !is_there(json_get(scaling, "type")) &&
+        (!is_there(parameters) || is_there(json_get(scaling, "factor"))))
+        refuse(load, load->config, name, "has no rope_type");
+    return scaling;
+}
+
+/* How long the texts were before scaling; Phi's files have it beside the rest, and transformers 5 prefers it there. */
+static double read_original_length(loader *load, json scaling)
+{
+    static const char name[] = "original_max_position_embeddings";
+    long most = (long)load->model->config.max_position_embeddings;
+    if (!agree(json_get(scaling, name), json_get(load->config, name)))
+        refuse(load, load->config, name, "differs from that of the rotation");
+    return (double)checkpoint_uint(load->files, scaling, name, 1, (long)number(load, name, (size_t)most));
+}
+
+/* The base and the scaling, which may be missing. */
+static void read_scaling(loader *load, decoder_rope *rope, int which)
 {
     static const char *const types[] = {"default", "linear", "dynamic", "yarn", "llama3", NULL};
     static const attn_rope_scaling_kind kinds[] = {ATTN_ROPE_PLAIN, ATTN_ROPE_LINEAR, ATTN_ROPE_NTK, ATTN_ROPE_YARN,
                                                    ATTN_ROPE_LLAMA3};
     attn_rope_scaling *how = &rope->how;
     checkpoint *files = load->files;
-    json scaling = json_get(load->config, "rope_scaling"), type = json_get(scaling, "rope_type");
-    json old = json_get(scaling, "type"), factor = json_get(scaling, "attention_factor");
-    long most = (long)load->model->config.max_position_embeddings;
+    json scaling = find_scaling(load, which), type = json_get(scaling, "rope_type"), old = json_get(scaling, "type");
+    json factor = json_get(scaling, "attention_factor");
     size_t kind;
-    if (!is_there(scaling))
-        return;
-    if (scaling.type != JSON_OBJECT)
-        refuse(load, load->config, "rope_scaling", "is no object");
-    if (is_there(type) && is_there(old) && json_compare(type, old) != 0)
-        refuse(load, scaling, "type", "and rope_type of rope_scaling differ");
-    if (!is_there(type) && !is_there(old))
-        refuse(load, load->config, "rope_scaling", "has no rope_type");
+    rope->base = which == GLOBAL ? real(load, "rope_theta", 1e-3, 1e15, load->kind->rope_theta)
+                                 : real(load, "rope_local_base_freq", 1e-3, 1e15, 1e4);
+    rope->base = checkpoint_real(files, scaling, "rope_theta", 1e-3, 1e15, rope->base);
+    if (!agree(type, old))
+        refuse(load, scaling, "type", "and rope_type of a rotation differ");
     kind = checkpoint_choice(files, scaling, is_there(type) ? "rope_type" : "type", types);
     if (files->failed || kind == 0)
         return;
     how->kind = kinds[kind];
     how->factor = checkpoint_real(files, scaling, "factor", kind == 2 ? 1 : 1e-6, 1e9, -1);
     if (kind == 2 && load->model->config.head_dim == 2)
-        refuse(load, load->config, "head_dim", "is 2, too little for rope_scaling of type dynamic");
+        refuse(load, load->config, "head_dim", "is 2, too little for a rotation of type dynamic");
+    if (kind >= 3)
+        how->original_len = read_original_length(load, scaling);
     if (kind == 3) {
         how->mscale = checkpoint_real(files, scaling, "mscale", 0, 1e9, 0);
         how->mscale_all_dim = checkpoint_real(files, scaling, "mscale_all_dim", 0, 1e9, 0);
         how->beta_fast = checkpoint_real(files, scaling, "beta_fast", 0, 1e9, 32);
         how->beta_slow = checkpoint_real(files, scaling, "beta_slow", 0, 1e9, 1);
-        how->original_len = (double)checkpoint_uint(files, scaling, "original_max_position_embeddings", 1, most);
         how->no_truncate = !checkpoint_flag(files, scaling, "truncate", 1);
         rope->has_scale = is_there(factor);
         if (rope->has_scale)
@@ -520,10 +618,12 @@ static void read_scaling(loader *load, decoder_rope *rope)
             refuse(load, scaling, "attention_factor", "is negative");
         if (!files->failed && rope->base <= 1)
             refuse(load, load->config, "rope_theta", "is not above 1");
+        if (how->no_truncate && is_there(json_get(load->config, "rope_parameters")) &&
+            load->model->config.family == DECODER_GEMMA3)
+            refuse(load, scaling, "truncate", "is false, which transformers passes over in a gemma3");
     } else if (kind == 4) {
         how->beta_slow = checkpoint_real(files, scaling, "low_freq_factor", 1e-6, 1e9, -1);
         how->beta_fast = checkpoint_real(files, scaling, "high_freq_factor", 1e-6, 1e9, -1);
-        how->original_len = (double)checkpoint_uint(files, scaling, "original_max_position_embeddings", 1, -1);
         if (!files->failed && how->beta_fast <= how->beta_slow)
             refuse(load, scaling, "high_freq_factor", "is not above low_freq_factor");
     }
@@ -554,10 +654,10 @@ static void read_rope(loader *load)
     for (i = 0; i < 2; i++) {
         decoder_rope *rope = &model->ropes[i];
         rope->frequencies = model->ropes[0].frequencies + i * half;
-        rope->base = i == GLOBAL ? real(load, "rope_theta", 1e-3, 1e15, load->kind->rope_theta)
-                                 : real(load, "rope_local_base_freq", 1e-3, 1e15, 1e4);
-        if (i == GLOBAL)
-            read_scaling(load, rope);
+        if (i == GLOBAL || model->config.family == DECODER_GEMMA3)
+            read_scaling(load, rope, (int)i);
+        else
+            rope->base = 1e4; /* of no use */
         if (!load->files->failed && set_frequencies(model, rope, 0) != ATTN_OK)
             refuse(load, load->config, i == GLOBAL ? "rope_scaling" : "rope_local_base_freq", "is out of range");
     }

@@ -8,16 +8,18 @@
 
 #include "examples/models/decoder.h"
 
-static const char *const names[] = {"llama_f32",         "llama3_bf16",      "llama_bias_f16",    "llama_dynamic_bf16",
-                                    "llama_yarn_bf16",   "mistral_bf16",     "mistral_full_f16",  "qwen2_bf16",
-                                    "qwen2_window_f16",  "qwen3_bf16",       "qwen3_mixed_f16",   "gemma2_bf16",
-                                    "gemma2_plain_f16",  "gemma3_text_bf16", "gemma3_bf16",       "gpt_oss_bf16",
-                                    "gpt_oss_plain_f16", "smollm3_bf16",     "smollm3_window_f16"};
+static const char *const names[] = {"llama_f32",         "llama3_bf16",      "llama_bias_f16",     "llama_dynamic_bf16",
+                                    "llama_yarn_bf16",   "mistral_bf16",     "mistral_full_f16",   "qwen2_bf16",
+                                    "qwen2_window_f16",  "qwen3_bf16",       "qwen3_mixed_f16",    "gemma2_bf16",
+                                    "gemma2_plain_f16",  "gemma3_text_bf16", "gemma3_bf16",        "gpt_oss_bf16",
+                                    "gpt_oss_plain_f16", "smollm3_bf16",     "smollm3_window_f16", "llama_v5",
+                                    "qwen2_v5",          "gemma3_v5",        "gpt_oss_v5"};
 
 static const decoder_family families[] = {
-    DECODER_LLAMA,  DECODER_LLAMA,   DECODER_LLAMA,   DECODER_LLAMA,   DECODER_LLAMA,  DECODER_MISTRAL, DECODER_MISTRAL,
-    DECODER_QWEN2,  DECODER_QWEN2,   DECODER_QWEN3,   DECODER_QWEN3,   DECODER_GEMMA2, DECODER_GEMMA2,  DECODER_GEMMA3,
-    DECODER_GEMMA3, DECODER_GPT_OSS, DECODER_GPT_OSS, DECODER_SMOLLM3, DECODER_SMOLLM3};
+    DECODER_LLAMA,   DECODER_LLAMA,  DECODER_LLAMA,  DECODER_LLAMA,   DECODER_LLAMA,   DECODER_MISTRAL,
+    DECODER_MISTRAL, DECODER_QWEN2,  DECODER_QWEN2,  DECODER_QWEN3,   DECODER_QWEN3,   DECODER_GEMMA2,
+    DECODER_GEMMA2,  DECODER_GEMMA3, DECODER_GEMMA3, DECODER_GPT_OSS, DECODER_GPT_OSS, DECODER_SMOLLM3,
+    DECODER_SMOLLM3, DECODER_LLAMA,  DECODER_QWEN2,  DECODER_GEMMA3,  DECODER_GPT_OSS};
 
 enum { NAMES = sizeof names / sizeof *names, DYNAMIC = 3, PATH = 128, LONG = 700, CHUNK = 512 };
 
@@ -747,7 +749,7 @@ TEST(decoder_altered_llama)
         {"\"rope_type\": \"yarn\"", "\"type\": \"yarn\"", "", ""},
         {"\"rope_type\": \"yarn\"", "\"x\": \"yarn\"", "config.json", "rope_scaling has no rope_type"},
         {"\"rope_type\": \"yarn\"", "\"type\": \"mrope\", \"rope_type\": \"yarn\"", "config.json",
-         "rope_scaling differ"},
+         "type and rope_type of a rotation differ"},
         {"\"rope_scaling\": {", "\"rope_scaling\": null, \"other\": {", "", ""},
         {"\"rope_scaling\": {", "\"rope_scaling\": [], \"other\": {", "config.json", "rope_scaling is no object"},
         {"\"factor\": 4.0", "\"factors\": 4.0", "config.json", "factor is missing"},
@@ -760,7 +762,26 @@ TEST(decoder_altered_llama)
         {"\"attention_bias\": false", "\"attention_bias\": true", "model.safetensors", "q_proj.bias is missing"},
         {"\"mlp_bias\": false", "\"mlp_bias\": true", "model.safetensors", "gate_proj.bias is missing"},
         {"{", "{\"quantization_config\": {},", "config.json", "quantization_config is there"},
-        {"{", "{\"rope_parameters\": {},", "config.json", "rope_parameters is there"},
+        {"{", "{\"per_layer_config\": {\"0\": {}},", "config.json", "per_layer_config is there"},
+        {"{", "{\"original_max_position_embeddings\": 24,", "", ""},
+        {"{", "{\"original_max_position_embeddings\": 25,", "config.json", "differs from that of the rotation"},
+        {"{", "{\"rope_parameters\": null,", "", ""},
+        {"{", "{\"rope_parameters\": [],", "config.json", "rope_parameters is no object"},
+        {"{", "{\"rope_parameters\": {},", "config.json", "rope_scaling differs from rope_parameters"},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {", "", ""},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"rope_theta\": 1e4, ", "", ""},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"rope_theta\": 5000, ", "config.json",
+         "rope_theta differs from the rope_theta of rope_parameters"},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"rope_theta\": 0, ", "config.json", "rope_theta"},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"partial_rotary_factor\": 0.5, ", "config.json",
+         "partial_rotary_factor is not 1"},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 4}, \"rope_scaling\": {",
+         "config.json", "rope_scaling differs from rope_parameters"},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"full_attention\": {}}, \"x\": {", "config.json",
+         "differs by layer types, which it does in a gemma3 alone"},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {}, \"other\": {", "", ""},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"factor\": 2}, \"other\": {", "config.json",
+         "rope_parameters has no rope_type"},
         {"{", "{\"attention_chunk_size\": 8,", "config.json", "attention_chunk_size is there"},
         {"{", "{\"partial_rotary_factor\": 0.5,", "config.json", "partial_rotary_factor is not 1"},
         {"{", "{\"partial_rotary_factor\": 1,", "", ""},
