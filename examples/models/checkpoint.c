@@ -173,11 +173,10 @@ void checkpoint_note(checkpoint *files, const char *format, ...)
     strcat(files->notes, "\n");
 }
 
-void checkpoint_members(checkpoint *files, json object, const char *within, const char *const *known,
-                        const char *const *more)
+void checkpoint_members(checkpoint *files, json object, const char *within, const char *const *const *lists)
 {
     char names[240], shown[300];
-    size_t count = json_others(object, known, more, names, sizeof names);
+    size_t count = json_others(object, lists, names, sizeof names);
     if (count > 0)
         checkpoint_note(files, "%s: %s%sunknown members are not looked at: %s", path_of(files, object),
                         within ? within : "", within ? ": " : "",
@@ -252,6 +251,109 @@ size_t checkpoint_choice(checkpoint *files, json object, const char *name, const
     checkpoint_fail(files, "%s: %s%s%s%s is none of %s", path_of(files, object), name, n ? " \"" : "",
                     shown_text(shown, sizeof shown, given, n), n ? "\"" : "", list);
     return 0;
+}
+
+/* ==== What every configuration may have ========================================================================== */
+
+/* Training, files and code, other uses of the network than those here, and types of numbers. */
+/* clang-format off */
+const char *const checkpoint_unread[] = {
+    "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal", "_commit_hash",
+    "_experts_implementation", "_flash_attn_2_enabled", "_from_model_config", "_name_or_path", "architectures",
+    "attention_dropout", "attn_implementation", "auto_map", "chunk_size_feed_forward", "classifier_dropout",
+    "cross_attention_hidden_size", "custom_pipelines", "dtype", "finetuning_task", "gradient_checkpointing", "id2label",
+    "initializer_factor", "initializer_range", "is_decoder", "is_encoder_decoder", "label2id", "model_type",
+    "compression_config", "name_or_path", "neftune_noise_alpha", "num_labels", "output_attentions", "output_hidden_states", "output_past",
+    "per_layer_config", "prefix", "pretraining_tp", "problem_type", "pruned_heads", "quantization_config", "return_dict", "sep_token_id", "task_specific_params",
+    "tf_legacy_loss", "tie_encoder_decoder", "tie_last_hidden_states", "tie_word_embeddings", "tokenizer_class",
+    "torch_dtype", "torchscript", "transformers.js_config", "transformers_version", "unsloth_fixed", "unsloth_version",
+    "use_bfloat16", "use_cache", NULL};
+const char *const checkpoint_generating[] = {
+    "_from_model_config", "assistant_confidence_threshold", "assistant_early_exit", "assistant_ensemble_weight",
+    "assistant_lookbehind", "bad_words_ids", "begin_suppress_tokens", "bos_token_id", "cache_config",
+    "cache_implementation", "compile_config", "constraints", "continuous_batching_config", "decoder_start_token_id",
+    "disable_compile", "diversity_penalty", "do_sample", "dola_layers", "early_stopping",
+    "encoder_no_repeat_ngram_size", "encoder_repetition_penalty", "eos_token_id", "epsilon_cutoff", "eta_cutoff",
+    "exponential_decay_length_penalty", "force_words_ids", "forced_bos_token_id", "forced_decoder_ids",
+    "forced_eos_token_id", "guidance_scale", "is_assistant", "length_penalty", "low_memory", "max_cache_len",
+    "max_length", "max_matching_ngram_size", "max_new_tokens", "max_time", "min_length", "min_new_tokens", "min_p",
+    "no_repeat_ngram_size", "num_assistant_tokens", "num_assistant_tokens_schedule", "num_beam_groups", "num_beams",
+    "num_return_sequences", "output_attentions", "output_hidden_states", "output_logits", "output_scores",
+    "pad_token_id", "penalty_alpha", "prefill_chunk_size", "prompt_lookup_num_tokens", "remove_invalid_values",
+    "renormalize_logits", "repetition_penalty", "return_dict_in_generate", "return_legacy_cache", "sequence_bias",
+    "speculation_type", "stop_strings", "suppress_tokens", "target_lookbehind", "temperature", "token_healing",
+    "top_h", "top_k", "top_p", "transformers_version", "typical_p", "use_cache", "use_mtp", "watermarking_config",
+    NULL};
+/* clang-format on */
+
+/* Neither a scalar but null and false nor an array or object with something in it. */
+static int says_nothing(json value)
+{
+    return value.type <= JSON_FALSE ||
+           ((value.type == JSON_ARRAY || value.type == JSON_OBJECT) && json_first(value).type == JSON_NONE);
+}
+
+void checkpoint_plain(checkpoint *files, json config)
+{
+    static const char *const names[] = {"quantization_config", "compression_config", "pruned_heads",
+                                        "per_layer_config"};
+    size_t i;
+    for (i = 0; i < sizeof names / sizeof *names; i++)
+        if (i < 2 ? json_get(config, names[i]).type > JSON_NULL : !says_nothing(json_get(config, names[i])))
+            checkpoint_fail_member(files, config, names[i],
+                                   i < 2 ? "is there: weights of F32, F16 and BF16 alone can be used"
+                                         : "is there, which this program does not do");
+}
+
+static void refuse_generation(checkpoint *files, json g, int sample)
+{
+    static const struct {
+        const char *name;
+        double neutral;
+        int sampling; /* counts only then */
+    } numbers[] = {{"min_length", 0, 0},
+                   {"min_new_tokens", 0, 0},
+                   {"guidance_scale", 1, 0},
+                   {"penalty_alpha", 0, 0},
+                   {"min_p", 0, 1},
+                   {"typical_p", 1, 1},
+                   {"top_h", 0, 1},
+                   {"epsilon_cutoff", 0, 1},
+                   {"eta_cutoff", 0, 1},
+                   {"num_beam_groups", 1, 0},
+                   {"diversity_penalty", 0, 0},
+                   {"encoder_repetition_penalty", 1, 0},
+                   {"encoder_no_repeat_ngram_size", 0, 0}};
+    static const char *const others[] = {
+        "bad_words_ids",         "force_words_ids",     "suppress_tokens",
+        "begin_suppress_tokens", "sequence_bias",       "forced_bos_token_id",
+        "forced_decoder_ids",    "forced_eos_token_id", "exponential_decay_length_penalty",
+        "stop_strings",          "watermarking_config", "constraints",
+        "dola_layers",           "token_healing"};
+    static const char cause[] = "is something that this program does not do";
+    size_t i;
+    for (i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if ((sample || !numbers[i].sampling) &&
+            checkpoint_real(files, g, numbers[i].name, -1e9, 1e9, numbers[i].neutral) != numbers[i].neutral)
+            checkpoint_fail_member(files, g, numbers[i].name, cause);
+    for (i = 0; i < sizeof others / sizeof *others; i++)
+        if (!says_nothing(json_get(g, others[i])))
+            checkpoint_fail_member(files, g, others[i], cause);
+}
+
+json checkpoint_generation(checkpoint *files, int *sample)
+{
+    static const char *const *const lists[] = {checkpoint_generating, NULL};
+    json g = checkpoint_json(files, "generation_config.json");
+    if (g.type == JSON_NONE)
+        g = files->config;
+    else if (g.type != JSON_OBJECT)
+        checkpoint_fail(files, "%s/generation_config.json: no JSON object", files->directory);
+    else
+        checkpoint_members(files, g, NULL, lists);
+    *sample = checkpoint_flag(files, g, "do_sample", 0);
+    refuse_generation(files, g, *sample);
+    return g;
 }
 
 /* ==== Files of weights =========================================================================================== */

@@ -334,21 +334,24 @@ json json_get(json object, const char *name)
     return found;
 }
 
-static int is_listed(json name, const char *const *list)
+static int is_listed(json name, const char *const *const *lists)
 {
-    while (list && *list && !json_is(name, *list))
-        list++;
-    return list && *list;
+    const char *const *list;
+    for (; *lists; lists++)
+        for (list = *lists; *list; list++)
+            if (json_is(name, *list))
+                return 1;
+    return 0;
 }
 
-size_t json_others(json object, const char *const *known, const char *const *more, char *out, size_t size)
+size_t json_others(json object, const char *const *const *lists, char *out, size_t size)
 {
     json name = object.type == JSON_OBJECT ? json_first(object) : no_value();
     size_t count = 0, at = 0;
     if (size)
         out[0] = 0;
     for (; name.type; name = json_next(name)) {
-        if (is_listed(name, known) || is_listed(name, more))
+        if (is_listed(name, lists))
             continue;
         if (count++ && at + 2 < size) {
             strcpy(out + at, ", ");

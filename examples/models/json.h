@@ -61,9 +61,9 @@ size_t json_count(json container);
    none. */
 json json_get(json object, const char *name);
 
-/* The names of the members that neither list has, which NULL ends (more: NULL for none): "a, b", as much as fits into
-   `size` bytes, with a NUL. Returns how many there are. */
-size_t json_others(json object, const char *const *known, const char *const *more, char *out, size_t size);
+/* The names of the members that are in none of the lists, which NULL ends, of names, which NULL ends: "a, b", as much as
+   fits into `size` bytes, with a NUL. Returns how many there are. */
+size_t json_others(json object, const char *const *const *lists, char *out, size_t size);
 
 /* A string as UTF-8, escapes resolved: returns its length in bytes, and writes of these what fits into `size` bytes with
    a NUL after it (nothing when size is 0). \u0000 is a NUL within. What is no string reads as an empty one. */

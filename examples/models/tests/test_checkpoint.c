@@ -391,6 +391,7 @@ TEST(checkpoint_ends)
 TEST(checkpoint_notes)
 {
     static const char *const known[] = {"n", "act", NULL}, *const more[] = {"sub", NULL};
+    static const char *const *const lists[] = {known, more, NULL};
     char all[5000] = "{\"n\":1", want[400];
     checkpoint files;
     if (!begin())
@@ -398,9 +399,9 @@ TEST(checkpoint_notes)
     write_model(0);
     write_text("config.json", "{\"a\\u0063t\":1,\"n\":2,\"foo\":null,\"sub\":{\"n\":1,\"bar\":{}},\"b\\u001bc\":[]}");
     if (CHECK(open_all(&files, NULL) == NULL)) {
-        checkpoint_members(&files, files.config, NULL, known, more);
-        checkpoint_members(&files, json_get(files.config, "sub"), "sub", known, NULL);
-        checkpoint_members(&files, json_get(files.config, "foo"), "foo", known, NULL);
+        checkpoint_members(&files, files.config, NULL, lists);
+        checkpoint_members(&files, json_get(files.config, "sub"), "sub", lists);
+        checkpoint_members(&files, json_get(files.config, "foo"), "foo", lists);
         snprintf(want, sizeof want,
                  "%s/config.json: unknown members are not looked at: foo, b\\x1bc\n"
                  "%s/config.json: sub: unknown members are not looked at: bar\n",
@@ -414,7 +415,7 @@ TEST(checkpoint_notes)
     write_text("config.json", all);
     if (CHECK(open_all(&files, NULL) == NULL)) {
         for (int i = 0; i < 20; i++)
-            checkpoint_members(&files, files.config, NULL, known, more);
+            checkpoint_members(&files, files.config, NULL, lists);
         CHECK(strstr(files.notes, "x0, x1") && strlen(files.notes) < sizeof files.notes);
         CHECK(files.notes[strlen(files.notes) - 1] == '\n');
         files.notes[0] = 0;

@@ -109,6 +109,7 @@ TEST(decoder_goldens)
         int32_t *ids = ids_of(prompt);
         float *logits = floats(n * V);
         CHECK(c->family == families[k] && want->shape[1] == V);
+        CHECK(!*model.files.notes); /* what a library writes is known */
         CHECK(c->tie_word_embeddings == (model.head.data == model.embedding.data));
         CHECK(decoder_begin(&model, &text, n + 64, ATTN_F32) == NULL);
         CHECK(decoder_read_all(&model, &text, ids, n, logits) == NULL && text.length == n);
@@ -785,6 +786,9 @@ TEST(decoder_altered_llama)
         {"{", "{\"attention_chunk_size\": 8,", "config.json", "attention_chunk_size is there"},
         {"{", "{\"partial_rotary_factor\": 0.5,", "config.json", "partial_rotary_factor is not 1"},
         {"{", "{\"partial_rotary_factor\": 1,", "", ""},
+        {"{", "{\"rope_interleaved\": true,", "config.json", "rope_interleaved is true"},
+        {"{", "{\"pruned_heads\": {\"0\": [1]},", "config.json", "pruned_heads is there"},
+        {"{", "{\"pruned_heads\": {},", "", ""},
         {"{", "{\"is_encoder_decoder\": true,", "config.json", "is_encoder_decoder is true"},
         {"{", "{\"add_cross_attention\": true,", "config.json", "add_cross_attention is true"},
         {"{", "{\"attn_logit_softcapping\": 30.0,", "config.json", "attn_logit_softcapping"},
@@ -857,6 +861,8 @@ TEST(decoder_altered_others)
         {"\"num_local_experts\": 1", "\"num_local\": 32", "config.json", "num_local_experts is 128"},
         {"\"num_experts_per_tok\": 1", "\"num_experts_per_tok\": 4", "config.json", "num_experts_per_tok is 4"},
         {"{", "{\"swiglu_limit\": 7.0,", "", ""},
+        {"{", "{\"swiglu_alpha\": 1.7,", "config.json", "swiglu_alpha is not 1.702"},
+        {"{", "{\"num_experts\": 4,", "config.json", "num_experts differs"},
         {"{", "{\"swiglu_limit\": 5.0,", "config.json", "swiglu_limit is not 7"},
         {"{", "{\"hidden_act\": \"gelu\",", "config.json", "hidden_act is not silu"},
         {"\"sliding_window\": 5", "\"sliding_window\": null", "config.json", "sliding_window is null"},
@@ -887,6 +893,43 @@ TEST(decoder_altered_others)
         try_altered(all[i].name, all[i].altered, all[i].count);
 }
 
+/* Members that nobody knows are noted in a line for each object, and change nothing. */
+TEST(decoder_unknown_members)
+{
+    static const char *const altered[][2] = {
+        {"\"hidden_size\"", "\"qk_norms\": true, \"logit_scale\": 2, \"hidden_size\""},
+        {"\"query_pre_attn_scalar\"", "\"no_rope_layers\": [0], \"query_pre_attn_scalar\""},
+        {"\"rope_theta\"", "\"rope_base\": 2, \"rope_theta\""}};
+    static const char *const wanted[] = {
+        "config.json: text_config: unknown members are not looked at: qk_norms, logit_scale\n",
+        "config.json: text_config: unknown members are not looked at: no_rope_layers\n",
+        "config.json: rope_parameters: unknown members are not looked at: rope_base\n"};
+    contents of[2];
+    if (!begin_directory(of, "gemma3_v5"))
+        return;
+    for (size_t i = 0; i < 3; i++) {
+        decoder model;
+        if (!write_replaced(of, altered[i][0], altered[i][1]))
+            continue;
+        const char *error = decoder_open(&model, directory, NULL);
+        test_case("%s: %s", altered[i][1], error ? error : "open");
+        if (!CHECK(!error))
+            continue;
+        char *end = strchr(model.files.notes, '\n');
+        CHECK(strstr(model.files.notes, wanted[i]) && end && !end[1]);
+        decoder_close(&model);
+    }
+    write_file(files[0], of[0].bytes, of[0].size);
+    const char *generation = "{\"foo\": 1, \"do_sample\": false}";
+    decoder model;
+    write_file(files[2], generation, strlen(generation));
+    if (CHECK(decoder_open(&model, directory, NULL) == NULL)) {
+        CHECK(strstr(model.files.notes, "generation_config.json: unknown members are not looked at: foo\n"));
+        decoder_close(&model);
+    }
+    end_directory();
+}
+
 /* generation_config.json: what is done is read, what would change the text and is not done is refused. */
 TEST(decoder_generation)
 {
@@ -902,6 +945,10 @@ TEST(decoder_generation)
                                            {"{\"do_sample\": true, \"min_p\": 0.1}", "min_p"},
                                            {"{\"suppress_tokens\": [1]}", "suppress_tokens"},
                                            {"{\"forced_eos_token_id\": 1}", "forced_eos_token_id"},
+                                           {"{\"token_healing\": true}", "token_healing"},
+                                           {"{\"dola_layers\": \"high\"}", "dola_layers"},
+                                           {"{\"constraints\": [[1]]}", "constraints"},
+                                           {"{\"do_sample\": true, \"top_h\": 0.5}", "top_h"},
                                            {"[]", "no JSON object"},
                                            {"{", "byte "}};
     contents of[2];
