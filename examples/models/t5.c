@@ -10,10 +10,32 @@ enum { PATH_SIZE = 4096 };
 
 /* ==== config.json ================================================================================================ */
 
+/* An id: generation_config.json may say another than config.json, and then counts. */
+static size_t read_id(checkpoint *files, json generation, const char *name, long usual)
+{
+    long id = (long)checkpoint_uint(files, files->config, name, 0, usual);
+    return checkpoint_uint(files, generation, name, 0, id);
+}
+
+static void read_ids(checkpoint *files, t5_config *c)
+{
+    int sample;
+    json generation = checkpoint_generation(files, &sample);
+    size_t pad = read_id(files, generation, "pad_token_id", 0), eos = read_id(files, generation, "eos_token_id", 1);
+    size_t start = read_id(files, generation, "decoder_start_token_id", 0);
+    if (checkpoint_real(files, generation, "repetition_penalty", -1e9, 1e9, 1) != 1)
+        checkpoint_fail_member(files, generation, "repetition_penalty", "is something that this program does not do");
+    if (pad >= c->vocab_size || eos >= c->vocab_size || start >= c->vocab_size)
+        checkpoint_fail_member(files, files->config, "vocab_size",
+                               "is too small: the id of pad, eos or decoder_start is not below vocab_size");
+    c->pad_id = (int32_t)pad;
+    c->eos_id = (int32_t)eos;
+    c->start_id = (int32_t)start;
+}
+
 static void read_numbers(checkpoint *files, t5_config *c)
 {
     json config = files->config;
-    size_t pad, eos, start;
     c->vocab_size = checkpoint_uint(files, config, "vocab_size", 2, -1);
     c->d_model = checkpoint_uint(files, config, "d_model", 1, -1);
     c->d_kv = checkpoint_uint(files, config, "d_kv", 1, -1);
@@ -25,15 +47,6 @@ static void read_numbers(checkpoint *files, t5_config *c)
     c->max_distance = checkpoint_uint(files, config, "relative_attention_max_distance", 1, 128);
     c->epsilon = checkpoint_real(files, config, "layer_norm_epsilon", 0, 1, 1e-6);
     c->tied = checkpoint_flag(files, config, "tie_word_embeddings", 1);
-    pad = checkpoint_uint(files, config, "pad_token_id", 0, 0);
-    eos = checkpoint_uint(files, config, "eos_token_id", 0, 1);
-    start = checkpoint_uint(files, config, "decoder_start_token_id", 0, 0);
-    if (pad >= c->vocab_size || eos >= c->vocab_size || start >= c->vocab_size)
-        checkpoint_fail_member(files, config, "vocab_size",
-                               "is too small: the id of pad, eos or decoder_start is not below vocab_size");
-    c->pad_id = (int32_t)pad;
-    c->eos_id = (int32_t)eos;
-    c->start_id = (int32_t)start;
     if (c->max_distance <= c->buckets / 2)
         checkpoint_fail_member(files, config, "relative_attention_max_distance", "is not above half of the buckets");
     c->inner = c->num_heads * c->d_kv;
@@ -53,12 +66,42 @@ static void read_activation(checkpoint *files, t5_config *c)
     c->gelu = kind >= 1 && kind <= 3;
 }
 
+/* Members that nobody reads, and those that transformers takes for others of theirs. */
+static void note_others(checkpoint *files)
+{
+    /* clang-format off */
+    static const char *const known[] = {
+        "d_ff", "d_kv", "d_model", "dense_act_fn", "dropout_rate", "feed_forward_proj", "head_dim", "hidden_size",
+        "is_gated_act", "layer_norm_epsilon", "n_positions", "num_attention_heads", "num_decoder_layers", "num_heads",
+        "num_hidden_layers", "num_layers", "relative_attention_max_distance", "relative_attention_num_buckets",
+        "scale_decoder_outputs", "vocab_size", NULL};
+    /* clang-format on */
+    static const char *const *const lists[] = {checkpoint_unread, checkpoint_generating, known, NULL};
+    static const char *const same[][2] = {{"hidden_size", "d_model"},
+                                          {"num_attention_heads", "num_heads"},
+                                          {"num_hidden_layers", "num_layers"},
+                                          {"head_dim", "d_kv"}};
+    json config = files->config;
+    size_t i;
+    checkpoint_plain(files, config);
+    checkpoint_members(files, config, NULL, lists);
+    for (i = 0; i < sizeof same / sizeof *same; i++) {
+        size_t number = checkpoint_uint(files, config, same[i][1], 1, -1);
+        if (checkpoint_uint(files, config, same[i][0], 1, (long)number) != number)
+            checkpoint_fail_member(files, config, same[i][0], "is another name of a member that says otherwise");
+    }
+    if (checkpoint_flag(files, config, "tie_encoder_decoder", 0))
+        checkpoint_fail_member(files, config, "tie_encoder_decoder", "is true, which this program does not do");
+}
+
 static void read_config(checkpoint *files, t5_config *c)
 {
     static const char *const types[] = {"t5", NULL};
     checkpoint_choice(files, files->config, "model_type", types);
     read_numbers(files, c);
     read_activation(files, c);
+    read_ids(files, c);
+    note_others(files);
 }
 
 /* ==== Weights ==================================================================================================== */
