@@ -40,7 +40,7 @@ static void read_config(bert *model)
     checkpoint *files = &model->files;
     bert_config *c = &model->config;
     json config = files->config;
-    checkpoint_choice(files, config, "model_type", types);
+    checkpoint_type(files, config, types);
     checkpoint_choice(files, config, "hidden_act", activations);
     checkpoint_choice(files, config, "position_embedding_type", positions);
     checkpoint_plain(files, config);

@@ -253,6 +253,112 @@ size_t checkpoint_choice(checkpoint *files, json object, const char *name, const
     return 0;
 }
 
+/* ==== Types of models ============================================================================================ */
+
+/* What types have that no reader here does, or where they run. */
+static const struct {
+    const char *type, *missing;
+} types[] = {
+    {"t5", "05_translate runs it"},
+    {"bert", "12_search runs it"},
+    {"llama", "13_generate runs it"},
+    {"mistral", "13_generate runs it"},
+    {"qwen2", "13_generate runs it"},
+    {"qwen3", "13_generate runs it"},
+    {"gemma2", "13_generate runs it"},
+    {"gemma3", "13_generate runs it"},
+    {"gemma3_text", "13_generate runs it"},
+    {"gpt_oss", "13_generate runs it, with one expert"},
+    {"smollm3", "13_generate runs it"},
+    /* decoders */
+    {"phi3",
+     "its query, key and value are one matrix, as are gate and up, and long texts rotate by factors of their own"},
+    {"phi", "layer norms, attention and feed-forward side by side, and heads that rotate in part are missing here"},
+    {"phimoe", "experts are missing here"},
+    {"olmo", "norms without weights are missing here"},
+    {"olmo2", "its norms come after attention and feed-forward alone, and those of queries and keys span all heads"},
+    {"olmo3", "its norms come after attention and feed-forward alone, and those of queries and keys span all heads"},
+    {"olmoe", "experts are missing here"},
+    {"granite", "multipliers of embeddings, attention, residuals and logits are missing here"},
+    {"granitemoe", "experts, and multipliers of embeddings, attention, residuals and logits are missing here"},
+    {"granitemoehybrid", "layers of a state space, and experts are missing here"},
+    {"mixtral", "experts are missing here"},
+    {"qwen2_moe", "experts are missing here"},
+    {"qwen3_moe", "experts are missing here"},
+    {"qwen3_next", "layers of linear attention, and experts are missing here"},
+    {"qwen2_vl", "positions of three parts are missing here"},
+    {"qwen2_5_vl", "positions of three parts are missing here"},
+    {"deepseek_v2", "experts, and keys and values that are made of a shorter vector are missing here"},
+    {"deepseek_v3", "experts, and keys and values that are made of a shorter vector are missing here"},
+    {"llama4", "experts, and attention in chunks are missing here"},
+    {"mllama", "layers that attend to pictures are missing here"},
+    {"mistral3", "pictures, and the text part's own config are missing here"},
+    {"gemma", "a gemma has norms before attention and feed-forward alone, unlike gemma2"},
+    {"gemma3n", "embeddings of each layer, and layers that share keys and values are missing here"},
+    {"gemma4", "embeddings of each layer, and layers that share keys and values are missing here"},
+    {"cohere", "attention and feed-forward side by side, and a multiplier of logits are missing here"},
+    {"cohere2", "attention and feed-forward side by side, and a multiplier of logits are missing here"},
+    {"glm", "gate and up are one matrix, and heads rotate in part"},
+    {"glm4", "gate and up are one matrix, and heads rotate in part"},
+    {"minicpm", "multipliers of embeddings, residuals and logits are missing here"},
+    {"internlm2", "its query, key and value are one matrix"},
+    {"gpt2", "learnt positions and layer norms are missing here"},
+    {"gpt_neo", "learnt positions and layer norms are missing here"},
+    {"gpt_neox",
+     "layer norms, attention and feed-forward side by side, and heads that rotate in part are missing here"},
+    {"gptj", "layer norms, attention and feed-forward side by side, and heads that rotate in part are missing here"},
+    {"opt", "learnt positions and layer norms are missing here"},
+    {"bloom", "biases by distance and layer norms are missing here"},
+    {"mpt", "biases by distance and layer norms are missing here"},
+    {"falcon", "layer norms, and attention and feed-forward side by side are missing here"},
+    {"stablelm", "layer norms, and heads that rotate in part are missing here"},
+    {"starcoder2", "layer norms are missing here"},
+    {"nemotron", "layer norms, and heads that rotate in part are missing here"},
+    {"mamba", "it has no attention, but a state space"},
+    {"mamba2", "it has no attention, but a state space"},
+    {"jamba", "layers of a state space, and experts are missing here"},
+    {"falcon_h1", "layers of a state space are missing here"},
+    {"nemotron_h", "layers of a state space are missing here"},
+    {"lfm2", "layers of convolutions are missing here"},
+    /* encoders and decoders */
+    {"umt5", "a bias by distance for each layer is missing here"},
+    {"longt5", "attention to what is near and to summaries is missing here"},
+    {"switch_transformers", "experts are missing here"},
+    {"bart", "learnt positions and layer norms are missing here"},
+    {"mbart", "learnt positions and layer norms are missing here"},
+    {"pegasus", "positions by sines and layer norms are missing here"},
+    {"marian", "positions by sines and layer norms are missing here"},
+    {"m2m_100", "positions by sines and layer norms are missing here"},
+    {"whisper", "it hears, and nothing here does"},
+    /* encoders */
+    {"roberta", "its positions begin at 2, and its tokenizer is byte-pair encoding"},
+    {"xlm-roberta", "its positions begin at 2, and its tokenizer is SentencePiece"},
+    {"camembert", "its positions begin at 2, and its tokenizer is SentencePiece"},
+    {"mpnet", "a bias by distance is missing here"},
+    {"distilbert", "it has no token types, and other names of its tensors"},
+    {"albert", "it has one layer for all, and narrow embeddings"},
+    {"electra", "narrow embeddings are missing here"},
+    {"deberta", "attention to distances is missing here"},
+    {"deberta-v2", "attention to distances is missing here"},
+    {"modernbert", "rotation, windows and a gated feed-forward are missing here"},
+    {"nomic_bert", "rotation and a gated feed-forward are missing here"},
+    {"new", "rotation and a gated feed-forward are missing here"}};
+
+size_t checkpoint_type(checkpoint *files, json object, const char *const *names)
+{
+    char said[sizeof files->error];
+    int failed = files->failed;
+    size_t i, number = checkpoint_choice(files, object, "model_type", names);
+    for (i = 0; files->failed > failed && i < sizeof types / sizeof *types; i++)
+        if (json_is(json_get(object, "model_type"), types[i].type)) {
+            strcpy(said, files->error);
+            files->failed = 0;
+            checkpoint_fail(files, "%s: %s", said, types[i].missing);
+            break;
+        }
+    return number;
+}
+
 /* ==== What every configuration may have ========================================================================== */
 
 /* Training, files and code, other uses of the network than those here, and types of numbers. */

@@ -90,6 +90,9 @@ int checkpoint_flag(checkpoint *files, json object, const char *name, int otherw
 /* Which of the names, which NULL ends, a string is: its number; an error if it is none. Where it is missing or null: 0. */
 size_t checkpoint_choice(checkpoint *files, json object, const char *name, const char *const *names);
 
+/* The same of the member model_type: where it is none of the names, the error tells what is missing here, if known. */
+size_t checkpoint_type(checkpoint *files, json object, const char *const *names);
+
 /* A member of this object is wrong, for that reason: "config.json: rope_scaling: ..", with its path. */
 const char *checkpoint_fail_member(checkpoint *files, json object, const char *name, const char *reason);
 

@@ -146,9 +146,9 @@ static void read_family(loader *load)
         names[i] = families[i].model_type;
     names[i] = "gemma3";
     if (is_there(type))
-        checkpoint_choice(load->files, load->config, "model_type", names);
+        checkpoint_type(load->files, load->config, names);
     else
-        checkpoint_fail_member(load->files, load->config, "model_type", "is missing");
+        refuse(load, load->config, "model_type", "is missing");
 }
 
 static int flag(loader *load, const char *name, int otherwise)

@@ -97,7 +97,7 @@ static void note_others(checkpoint *files)
 static void read_config(checkpoint *files, t5_config *c)
 {
     static const char *const types[] = {"t5", NULL};
-    checkpoint_choice(files, files->config, "model_type", types);
+    checkpoint_type(files, files->config, types);
     read_numbers(files, c);
     read_activation(files, c);
     read_ids(files, c);

@@ -406,7 +406,7 @@ TEST(bert_refuses)
         int file;
         const char *from, *to, *cause;
     } cases[] = {
-        {CONFIG, "\"bert\"", "\"mpnet\"", "model_type \"mpnet\" is none of bert"},
+        {CONFIG, "\"bert\"", "\"mpnet\"", "model_type \"mpnet\" is none of bert: a bias by distance is"},
         {CONFIG, "\"gelu\"", "\"relu\"", "hidden_act \"relu\" is none of gelu"},
         {CONFIG, "\"absolute\"", "\"relative_key\"", "position_embedding_type \"relative_key\" is none of absolute"},
         {CONFIG, "\"use_cache\"", "\"is_decoder\"", "is_decoder is true"},

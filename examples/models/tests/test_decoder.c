@@ -704,6 +704,12 @@ TEST(decoder_altered_llama)
         {"\"llama\"", "\"bert\"", "config.json",
          "model_type \"bert\" is none of llama, mistral, qwen2, qwen3, gemma2, gemma3_text, "
          "gpt_oss, smollm3, gemma3"},
+        {"\"llama\"", "\"phi3\"", "config.json", "gemma3: its query, key and value are one matrix, as are gate and up"},
+        {"\"llama\"", "\"olmo2\"", "config.json", "gemma3: its norms come after attention and feed-forward alone"},
+        {"\"llama\"", "\"granite\"", "config.json", "gemma3: multipliers of embeddings, attention, residuals and"},
+        {"\"llama\"", "\"qwen3_moe\"", "config.json", "gemma3: experts are missing here"},
+        {"\"llama\"", "\"mixtral\"", "config.json", "gemma3: experts are missing here"},
+        {"\"llama\"", "\"t5\"", "config.json", "gemma3: 05_translate runs it"},
         {"\"model_type\": \"llama\"", "\"model_type\": 5", "config.json", "model_type is none of"},
         {"\"model_type\": \"llama\"", "\"x\": 5", "config.json", "model_type is missing"},
         {"\"model_type\": \"llama\"", "\"model_type\": \"gemma3\"", "config.json", "text_config is no object"},

@@ -713,7 +713,8 @@ TEST(t5_config)
         {"\"gated-gelu\"", "\"gated-silu\"", "config.json", "feed_forward_proj"},
         {"\"gated-gelu\"", "null", "config.json", "feed_forward_proj"},
         {"embeddings\": false", "embeddings\": 0", "config.json", "tie_word_embeddings"},
-        {"\"t5\"", "\"bert\"", "config.json", "model_type"},
+        {"\"t5\"", "\"bert\"", "config.json", "model_type \"bert\" is none of t5: 12_search runs it"},
+        {"\"t5\"", "\"bart\"", "config.json", "is none of t5: learnt positions and layer norms are missing here"},
         {"{", "[", "config.json", "byte "},
         {"\n}", "\n}}", "config.json", "byte "}};
     contents of[3];
