@@ -565,6 +565,11 @@ void checkpoint_weights(checkpoint *files, const checkpoint_opts *opts)
         return;
     if (opts)
         files->opts = *opts;
+    set_path(files, path, "adapter_config.json");
+    if (exists(path)) {
+        checkpoint_fail(files, "%s: an adapter, which nothing here adds to the weights: it is to be merged", path);
+        return;
+    }
     set_path(files, path, "model.safetensors");
     if (!exists(path))
         index = read_json(files, "model.safetensors.index.json", INDEX_SIZE, 0);

@@ -168,7 +168,7 @@ static void note_others(loader *load)
     static const char *const known[] = {
         "add_cross_attention", "attention_bias", "attention_chunk_size", "attn_logit_softcapping",
         "final_logit_softcapping", "head_dim", "hidden_act", "hidden_activation", "hidden_size", "intermediate_size",
-        "layer_types", "max_position_embeddings", "mlp_bias", "num_attention_heads", "num_hidden_layers",
+        "is_causal", "layer_types", "max_position_embeddings", "mlp_bias", "num_attention_heads", "num_hidden_layers",
         "num_key_value_heads", "original_max_position_embeddings", "partial_rotary_factor", "rms_norm_eps",
         "rope_parameters", "rope_scaling", "rope_theta", "sliding_window", "use_bidirectional_attention", "vocab_size",
         NULL};
@@ -201,6 +201,8 @@ static void refuse_others(loader *load)
     for (i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flag(load, flags[i][0], 0))
             refuse(load, c, flags[i][0], flags[i][1]);
+    if (!flag(load, "is_causal", 1))
+        refuse(load, c, "is_causal", "is false: no text can be continued so");
     if (is_there(json_get(c, "attention_chunk_size")))
         refuse(load, c, "attention_chunk_size", "is there, which this program does not do");
     if (real(load, "partial_rotary_factor", -1e9, 1e9, 1) != 1)

@@ -15,14 +15,16 @@
        decoder_close(&model);
 
    Weights of F32, F16 and BF16 stay as and where they are in the file; numbers in between are float. The logits are
-   those of transformers 4.57. With model.net.batch_invariant reading a text at once, in pieces or token by token
+   those of transformers 4.57 and 5.24. With model.net.batch_invariant reading a text at once, in pieces or token by token
    gives the same bits, up to 16384 tokens, with a cache of F32, F16 or BF16, but reading takes longer; except with
    rope_scaling of type "dynamic" once a text outgrows max_position_embeddings: each call then rotates what it reads
    by the length that the text has after it, as transformers does.
 
-   What config.json says and would change the results, but is not done here, is an error that names it: quantization,
-   more experts than one, other kinds of rope_scaling or activations; so is a tensor that nothing asks for. Of Gemma 3
-   with pictures the text part is read, and what sees them is passed over. */
+   Positions are read as transformers 4 has them (rope_theta, rope_scaling) and as 5 does (rope_parameters); both may be
+   there if they agree. What config.json says and would change the results, but is not done here, is an error that names
+   it: quantization, more experts than one, other kinds of rotation or activations; so is a tensor that nothing asks
+   for. Members that nobody knows are in files.notes. Of Gemma 3 with pictures the text part is read, and what sees them
+   is passed over. */
 #ifndef DECODER_H
 #define DECODER_H
 

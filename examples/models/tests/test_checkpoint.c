@@ -17,9 +17,9 @@ static void write_text(const char *name, const char *text)
 
 static void end(void)
 {
-    static const char *const names[] = {"config.json",      "other.json",    "model.safetensors",
-                                        "a.safetensors",    "b.safetensors", "model.safetensors.index.json",
-                                        "pytorch_model.bin"};
+    static const char *const names[] = {"config.json",       "other.json",         "model.safetensors",
+                                        "a.safetensors",     "b.safetensors",      "model.safetensors.index.json",
+                                        "pytorch_model.bin", "adapter_config.json"};
     remove_directory(names, sizeof names / sizeof *names);
     test_release();
 }
@@ -222,6 +222,9 @@ TEST(checkpoint_hostile_shards)
     refuses("model.safetensors: cannot be opened");
     write_text("pytorch_model.bin", "");
     refuses("pytorch_model.bin: only safetensors are read here");
+    write_model(0);
+    write_text("adapter_config.json", "{}");
+    refuses("adapter_config.json: an adapter, which nothing here adds");
     write_file("config.json", NULL, 0);
     refuses("config.json: ");
     end();

@@ -792,6 +792,8 @@ TEST(decoder_altered_llama)
         {"{", "{\"attention_chunk_size\": 8,", "config.json", "attention_chunk_size is there"},
         {"{", "{\"partial_rotary_factor\": 0.5,", "config.json", "partial_rotary_factor is not 1"},
         {"{", "{\"partial_rotary_factor\": 1,", "", ""},
+        {"{", "{\"is_causal\": false,", "config.json", "is_causal is false"},
+        {"{", "{\"is_causal\": true,", "", ""},
         {"{", "{\"rope_interleaved\": true,", "config.json", "rope_interleaved is true"},
         {"{", "{\"pruned_heads\": {\"0\": [1]},", "config.json", "pruned_heads is there"},
         {"{", "{\"pruned_heads\": {},", "", ""},
