@@ -15,9 +15,9 @@
        decoder_close(&model);
 
    Weights of F32, F16 and BF16 stay as and where they are in the file; numbers in between are float. The logits are
-   those of transformers 4.57 and 5.24. With model.net.batch_invariant reading a text at once, in pieces or token by token
-   gives the same bits, up to 16384 tokens, with a cache of F32, F16 or BF16, but reading takes longer; except with
-   rope_scaling of type "dynamic" once a text outgrows max_position_embeddings: each call then rotates what it reads
+   those of transformers 4.57 and 5.24. With model.net.batch_invariant reading a text at once, in pieces or token by
+   token gives the same bits, up to 16384 tokens, with a cache of F32, F16 or BF16, but reading takes longer; except
+   with a rotation of type "dynamic" once a text outgrows max_position_embeddings: each call then rotates what it reads
    by the length that the text has after it, as transformers does.
 
    Positions are read as transformers 4 has them (rope_theta, rope_scaling) and as 5 does (rope_parameters); both may be
