@@ -297,7 +297,8 @@ static void read_numbers(loader *load)
     c->scale = c->scale > 0 ? 1 / sqrt(c->scale) : 1;
     c->attn_logit_softcapping = read_cap(load, "attn_logit_softcapping", kind->attn_softcap);
     c->final_logit_softcapping = read_cap(load, "final_logit_softcapping", kind->final_softcap);
-    c->tie_word_embeddings = flag(load, "tie_word_embeddings", kind->tie_word_embeddings);
+    c->tie_word_embeddings = checkpoint_flag(load->files, load->files->config, "tie_word_embeddings",
+                                             flag(load, "tie_word_embeddings", kind->tie_word_embeddings));
     load->attention_bias = kind->attention_bias == FIXED || flag(load, "attention_bias", kind->attention_bias == YES);
     load->mlp_bias = flag(load, "mlp_bias", 0);
     if (kind->attention_bias == NEVER && load->attention_bias)

@@ -54,16 +54,22 @@ static void read_numbers(checkpoint *files, t5_config *c)
         checkpoint_fail_member(files, config, "num_heads", "times d_kv is too large");
 }
 
-/* feed_forward_proj: an activation's name, perhaps after "gated-". transformers takes gated-gelu for gelu_new. */
+/* feed_forward_proj: an activation's name, perhaps after "gated-". transformers takes gated-gelu for gelu_new. Where
+   dense_act_fn and is_gated_act are there, too, they count more there; here they must say the same. */
 static void read_activation(checkpoint *files, t5_config *c)
 {
     static const char *const names[] = {"relu", "gelu_new", "gated-gelu", "gated-gelu_new", "gated-relu", NULL};
+    json config = files->config, function = json_get(config, "dense_act_fn");
     size_t kind;
-    if (json_get(files->config, "feed_forward_proj").type == JSON_NULL)
-        checkpoint_fail_member(files, files->config, "feed_forward_proj", "is null");
-    kind = checkpoint_choice(files, files->config, "feed_forward_proj", names);
+    if (json_get(config, "feed_forward_proj").type == JSON_NULL)
+        checkpoint_fail_member(files, config, "feed_forward_proj", "is null");
+    kind = checkpoint_choice(files, config, "feed_forward_proj", names);
     c->gated = kind >= 2;
     c->gelu = kind >= 1 && kind <= 3;
+    if (function.type > JSON_NULL && !json_is(function, c->gelu ? "gelu_new" : "relu"))
+        checkpoint_fail_member(files, config, "dense_act_fn", "is not what feed_forward_proj says");
+    if (checkpoint_flag(files, config, "is_gated_act", c->gated) != c->gated)
+        checkpoint_fail_member(files, config, "is_gated_act", "is not what feed_forward_proj says");
 }
 
 /* Members that nobody reads, and those that transformers takes for others of theirs. */

@@ -709,7 +709,8 @@ TEST(t5_config)
         {"eos_token_id\": 1", "eos_token_id\": 1104", "config.json", "is not below vocab_size"},
         {"pad_token_id\": 0", "pad_token_id\": 1104", "config.json", "is not below vocab_size"},
         {"start_token_id\": 0", "start_token_id\": 1104", "config.json", "is not below vocab_size"},
-        {"\"gated-gelu\"", "\"relu\"", "model.safetensors", "DenseReluDense.wi.weight is missing"},
+        {"\"gated-gelu\"", "\"relu\"", "config.json", "dense_act_fn is not what feed_forward_proj says"},
+
         {"\"gated-gelu\"", "\"gated-silu\"", "config.json", "feed_forward_proj"},
         {"\"gated-gelu\"", "null", "config.json", "feed_forward_proj"},
         {"embeddings\": false", "embeddings\": 0", "config.json", "tie_word_embeddings"},
@@ -901,10 +902,14 @@ TEST(t5_generation)
                                            {"{\"decoder_start_token_id\": -1}", "decoder_start_token_id is no whole"},
                                            {"{\"eos_token_id\": [1, 2]}", "eos_token_id is no whole number"},
                                            {"[]", "no JSON object"}};
-    static const char *const altered[][3] = {{"{", "{\"hidden_size\": 21,", "hidden_size is another name"},
-                                             {"{", "{\"head_dim\": 9,", "head_dim is another name"},
-                                             {"{", "{\"tie_encoder_decoder\": true,", "tie_encoder_decoder is true"},
-                                             {"{", "{\"per_layer_config\": {\"0\": {}},", "per_layer_config is there"}};
+    static const char *const altered[][3] = {
+        {"{", "{\"hidden_size\": 21,", "hidden_size is another name"},
+        {"{", "{\"head_dim\": 9,", "head_dim is another name"},
+        {"\"dense_act_fn\": \"gelu_new\"", "\"dense_act_fn\": \"relu\"",
+         "dense_act_fn is not what feed_forward_proj says"},
+        {"\"is_gated_act\": true", "\"is_gated_act\": false", "is_gated_act is not what"},
+        {"{", "{\"tie_encoder_decoder\": true,", "tie_encoder_decoder is true"},
+        {"{", "{\"per_layer_config\": {\"0\": {}},", "per_layer_config is there"}};
     const char *fine = "{\"decoder_start_token_id\": 3, \"num_beams\": 2, \"no_repeat_ngram_size\": 3, \"x\": 1}";
     contents of[3];
     t5 model;
