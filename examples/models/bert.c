@@ -59,14 +59,6 @@ static void read_config(bert *model)
         checkpoint_fail_member(files, config, "hidden_size", "is no multiple of num_attention_heads");
 }
 
-/* Something in a member that may be missing, null or empty. */
-static int is_filled(json object, const char *name)
-{
-    json value = json_get(object, name);
-    return value.type > JSON_NULL &&
-           ((value.type != JSON_ARRAY && value.type != JSON_OBJECT) || json_first(value).type != JSON_NONE);
-}
-
 /* A string of a file of sentence-transformers 5 and later that is to be this, where it is there. */
 static void expect(checkpoint *files, json object, const char *name, const char *wanted)
 {
@@ -96,7 +88,7 @@ static void read_transformer(checkpoint *files, json sentences)
     expect(files, text, "method", "forward");
     expect(files, text, "method_output_name", "last_hidden_state");
     for (i = 0; i < sizeof filled / sizeof *filled; i++)
-        if (is_filled(sentences, filled[i]))
+        if (checkpoint_says(sentences, filled[i]))
             checkpoint_fail_member(files, sentences, filled[i], "is there, which bert.c has no way for");
 }
 
@@ -260,7 +252,7 @@ static void read_sentences(bert *model, json sentences)
         !(text.type == JSON_NONE && (json_is(usual, "query") || json_is(usual, "document"))))
         checkpoint_fail_member(files, sentences, "default_prompt_name",
                                "puts a prompt before all texts, which bert.c does not");
-    if (!model->document.size && (is_filled(prompts, "passage") || is_filled(prompts, "corpus")))
+    if (!model->document.size && (checkpoint_says(prompts, "passage") || checkpoint_says(prompts, "corpus")))
         checkpoint_note(files, "%s/config_sentence_transformers.json: of prompts, query and document alone are used",
                         files->directory);
 }

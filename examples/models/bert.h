@@ -96,8 +96,8 @@ typedef struct bert {
 const char *bert_open(bert *model, const char *directory, const checkpoint_opts *opts);
 void bert_close(bert *model);
 
-/* The tokens of a text after its prompt, [CLS] first and [SEP] last: writes at most max_seq_length of them to ids, which
-   has room for so many, and sets *count. Returns NULL or a message, as do the functions below. */
+/* The tokens of a text after its prompt, [CLS] first and [SEP] last: writes at most max_seq_length of them to ids,
+   which has room for so many, and sets *count. Returns NULL or a message, as do the functions below. */
 const char *bert_tokens(bert *model, bert_text text, int32_t *ids, size_t *count);
 
 /* The encoder: states[i][hidden_size] of all tokens of `sequences` texts, one after another: those of text s are

@@ -392,11 +392,11 @@ const char *const checkpoint_generating[] = {
     NULL};
 /* clang-format on */
 
-/* Neither a scalar but null and false nor an array or object with something in it. */
-static int says_nothing(json value)
+int checkpoint_says(json object, const char *name)
 {
-    return value.type <= JSON_FALSE ||
-           ((value.type == JSON_ARRAY || value.type == JSON_OBJECT) && json_first(value).type == JSON_NONE);
+    json value = json_get(object, name);
+    return value.type > JSON_FALSE &&
+           ((value.type != JSON_ARRAY && value.type != JSON_OBJECT) || json_first(value).type != JSON_NONE);
 }
 
 void checkpoint_plain(checkpoint *files, json config)
@@ -405,7 +405,7 @@ void checkpoint_plain(checkpoint *files, json config)
                                         "per_layer_config"};
     size_t i;
     for (i = 0; i < sizeof names / sizeof *names; i++)
-        if (i < 2 ? json_get(config, names[i]).type > JSON_NULL : !says_nothing(json_get(config, names[i])))
+        if (i < 2 ? json_get(config, names[i]).type > JSON_NULL : checkpoint_says(config, names[i]))
             checkpoint_fail_member(files, config, names[i],
                                    i < 2 ? "is there: weights of F32, F16 and BF16 alone can be used"
                                          : "is there, which this program does not do");
@@ -443,7 +443,7 @@ static void refuse_generation(checkpoint *files, json g, int sample)
             checkpoint_real(files, g, numbers[i].name, -1e9, 1e9, numbers[i].neutral) != numbers[i].neutral)
             checkpoint_fail_member(files, g, numbers[i].name, cause);
     for (i = 0; i < sizeof others / sizeof *others; i++)
-        if (!says_nothing(json_get(g, others[i])))
+        if (checkpoint_says(g, others[i]))
             checkpoint_fail_member(files, g, others[i], cause);
 }
 

@@ -87,6 +87,9 @@ double checkpoint_real(checkpoint *files, json object, const char *name, double 
 /* true or false. Where it is missing or null: otherwise. */
 int checkpoint_flag(checkpoint *files, json object, const char *name, int otherwise);
 
+/* Whether a member says something: it is there, and neither null, false nor empty. */
+int checkpoint_says(json object, const char *name);
+
 /* Which of the names, which NULL ends, a string is: its number; an error if it is none. Where it is missing or null: 0. */
 size_t checkpoint_choice(checkpoint *files, json object, const char *name, const char *const *names);
 

@@ -406,7 +406,12 @@ static void read_generation(loader *load)
         return;
     c->temperature = checkpoint_real(files, g, "temperature", 0, 1e6, 1);
     c->top_p = checkpoint_real(files, g, "top_p", 0, 1, 1);
-    c->top_k = json_get(g, "top_k").type == JSON_NULL ? 0 : checkpoint_uint(files, g, "top_k", 0, 50);
+    c->top_k = checkpoint_uint(files, g, "top_k", 0, 50);
+    if (json_get(g, "top_k").type != JSON_NULL)
+        return;
+    c->top_k = 0;
+    checkpoint_note(files, "%s: top_k is null: any token may be drawn, which transformers 4 takes it for, and not 5",
+                    files->directory);
 }
 
 static void open_generation(loader *load)
@@ -582,6 +587,11 @@ static json find_scaling(loader *load, int which)
         scaling.type = JSON_NONE;
     else if (scaling.type == JSON_NONE && load->model->config.family == DECODER_GPT_OSS)
         json_parse(&scaling, yarn, sizeof yarn - 1, NULL);
+    else if (scaling.type == JSON_NULL && load->model->config.family == DECODER_GPT_OSS)
+        checkpoint_note(load->files,
+                        "%s/config.json: rope_scaling is null: positions are as they are, which "
+                        "transformers 4 takes it for, and not 5",
+                        load->files->directory);
     if (is_there(scaling) && scaling.type != JSON_OBJECT)
         refuse(load, load->config, name, "is no object");
     checkpoint_members(load->files, scaling, name, lists);
