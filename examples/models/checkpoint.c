@@ -367,13 +367,14 @@ const char *const checkpoint_unread[] = {
     "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal", "_commit_hash",
     "_experts_implementation", "_flash_attn_2_enabled", "_from_model_config", "_name_or_path", "architectures",
     "attention_dropout", "attn_implementation", "auto_map", "chunk_size_feed_forward", "classifier_dropout",
-    "cross_attention_hidden_size", "custom_pipelines", "dtype", "finetuning_task", "gradient_checkpointing", "id2label",
-    "initializer_factor", "initializer_range", "is_decoder", "is_encoder_decoder", "label2id", "model_type",
-    "compression_config", "name_or_path", "neftune_noise_alpha", "num_labels", "output_attentions", "output_hidden_states", "output_past",
-    "per_layer_config", "prefix", "pretraining_tp", "problem_type", "pruned_heads", "quantization_config", "return_dict", "sep_token_id", "task_specific_params",
+    "compression_config", "cross_attention_hidden_size", "custom_pipelines", "dtype", "finetuning_task",
+    "gradient_checkpointing", "id2label", "initializer_factor", "initializer_range", "is_decoder",
+    "is_encoder_decoder", "label2id", "model_type", "name_or_path", "neftune_noise_alpha", "num_labels",
+    "output_attentions", "output_hidden_states", "output_past", "per_layer_config", "prefix", "pretraining_tp",
+    "problem_type", "pruned_heads", "quantization_config", "return_dict", "sep_token_id", "task_specific_params",
     "tf_legacy_loss", "tie_encoder_decoder", "tie_last_hidden_states", "tie_word_embeddings", "tokenizer_class",
-    "torch_dtype", "torchscript", "transformers.js_config", "transformers_version", "unsloth_fixed", "unsloth_version",
-    "use_bfloat16", "use_cache", NULL};
+    "torch_dtype", "torchscript", "transformers.js_config", "transformers_version", "unsloth_fixed",
+    "unsloth_version", "use_bfloat16", "use_cache", NULL};
 const char *const checkpoint_generating[] = {
     "_from_model_config", "assistant_confidence_threshold", "assistant_early_exit", "assistant_ensemble_weight",
     "assistant_lookbehind", "bad_words_ids", "begin_suppress_tokens", "bos_token_id", "cache_config",

@@ -2,10 +2,11 @@
 
     python3 examples/models/tests/check_decoder.py PROGRAM [NAME...]      PROGRAM: build/decode_ids; a few minutes
 
-Needs torch, transformers 4.57 or 5.24, numpy and safetensors; of 5 the models of NEWER, too. Each model of MODELS is built with random weights (golden/
-make_decoder.py) in a temporary directory and removed again: a few million parameters, 1000 tokens, files in f32, f16 or
-bf16, some in shards. Its prompt of 100 to 700 random ids is read, and continued by 200 greedy ones. Compared with
-transformers in float32 on the values that the files have, with eager attention:
+Needs torch, transformers 4.57 or 5.24, numpy and safetensors; of 5 the models of NEWER, too. Each model of MODELS is
+built with random weights (golden/make_decoder.py) in a temporary directory and removed again: a few million
+parameters, 1000 tokens, files in f32, f16 or bf16, some in shards. Its prompt of 100 to 700 random ids is read, and
+continued by 200 greedy ones. Compared with transformers in float32 on the values that the files have, with eager
+attention:
 
     logits    after each token of prompt and continuation: |ours - theirs| <= 1e-4 times the largest |logit| of the row
     ids       of the continuation: equal, all 200
@@ -122,8 +123,9 @@ NEWER = {
             full_attention=dict(LLAMA3, rope_theta=1e6), sliding_attention=rope("default", 300.0)),
         tie_word_embeddings=False), {}),
     "5: gemma 3, dynamic": ("gemma3_text", F32, 150, dict(
-        BASE, head_dim=32, query_pre_attn_scalar=32, sliding_window=33, max_position_embeddings=128, rope_parameters=dict(
-            full_attention=rope("dynamic", 1e5, factor=3.0), sliding_attention=rope("default", 1e4))), {}),
+        BASE, head_dim=32, query_pre_attn_scalar=32, sliding_window=33, max_position_embeddings=128,
+        rope_parameters=dict(full_attention=rope("dynamic", 1e5, factor=3.0),
+                             sliding_attention=rope("default", 1e4))), {}),
     "5: gemma 3, eyes": ("gemma3", F16, 140, dict(text_config=dict(
         BASE, head_dim=32, query_pre_attn_scalar=32, sliding_window=33, rope_parameters=dict(
             full_attention=rope("linear", 1e6, factor=8.0), sliding_attention=rope("default", 1e4))),

@@ -4,10 +4,10 @@ of them.
     nice python3 make_decoder.py [NAME...]    all of them, or those named; a minute or two
 
 It takes torch 2.13.0, transformers 4.57.6 and safetensors; for those whose names end in _v5, which the other library
-saves otherwise, transformers 5.24.0. Without names it makes those of the library that it finds. Each directory is a model as it is published: config.json,
-perhaps generation_config.json, and model.safetensors or its shards with their index. MODELS below says what is
-particular to each: among them config.json files that lack what has a default, as those of older libraries do. With
-them golden.safetensors has
+saves otherwise, transformers 5.24.0. Without names it makes those of the library that it finds. Each directory is a
+model as it is published: config.json, perhaps generation_config.json, and model.safetensors or its shards with their
+index. MODELS below says what is particular to each: among them config.json files that lack what has a default, as those
+of older libraries do. With them golden.safetensors has
 
     prompt          I32 [N]     a text: random ids
     rows            I32 [R]     some of its positions, the last among them
@@ -122,7 +122,7 @@ MODELS = {
 }
 
 
-# As transformers 5 saves them: rope_parameters, by layer types for Gemma 3; a head of its own beside a tie that is said.
+# As transformers 5 saves them: rope_parameters, by layer types for Gemma 3; a head of its own beside a said tie.
 if V5:
     MODELS = {
         "llama_v5": ("llama", BF16, dict(SMALL, head_dim=8, rope_parameters=dict(LLAMA3, rope_theta=500000.0)), dict(
