@@ -96,8 +96,8 @@ static void read_transformer(checkpoint *files, json sentences)
 static void read_lengths(bert *model)
 {
     checkpoint *files = &model->files;
-    json sentences = checkpoint_json(files, "sentence_bert_config.json");
-    json tokenizer = checkpoint_json(files, "tokenizer_config.json");
+    json sentences = checkpoint_object(files, "sentence_bert_config.json");
+    json tokenizer = checkpoint_object(files, "tokenizer_config.json");
     size_t positions = model->config.max_position_embeddings, length;
     double most; /* what has no limit says 1e30 */
     read_transformer(files, sentences);
@@ -109,15 +109,6 @@ static void read_lengths(bert *model)
     model->config.max_seq_length = length < positions ? length : positions;
     if (checkpoint_flag(files, sentences, "do_lower_case", 0) && !model->vocabulary.lower_case)
         checkpoint_fail_member(files, sentences, "do_lower_case", "is true, and that of the tokenizer is not");
-}
-
-/* A JSON object that a module must have. */
-static json module_config(bert *model, const char *path)
-{
-    json config = checkpoint_json(&model->files, path);
-    if (!model->files.failed && config.type != JSON_OBJECT)
-        checkpoint_fail(&model->files, "%s/%s: no JSON object, or no such file", model->files.directory, path);
-    return config;
 }
 
 /* 1_Pooling/config.json: "pooling_mode", or a flag for each mode, of which one is true. */
@@ -132,8 +123,10 @@ static void read_pooling(bert *model, const char *path)
                                         "include_prompt", NULL};
     static const char *const *const lists[] = {known, flags, others, NULL};
     checkpoint *files = &model->files;
-    json config = module_config(model, path);
+    json config = checkpoint_object(files, path);
     size_t i, chosen = 0, width;
+    if (!files->failed && config.type == JSON_NONE)
+        checkpoint_fail(files, "%s/%s: no such file", files->directory, path);
     checkpoint_members(files, config, NULL, lists);
     width = checkpoint_uint(files, config, "embedding_dimension", 1, 0);
     if (!width)
@@ -163,7 +156,7 @@ static void read_normalize(bert *model, const char *path)
 {
     static const char *const known[] = {"module_input_name", "module_output_name", NULL};
     static const char *const *const lists[] = {known, NULL};
-    json config = checkpoint_json(&model->files, path);
+    json config = checkpoint_object(&model->files, path);
     checkpoint_members(&model->files, config, NULL, lists);
     expect(&model->files, config, known[0], "sentence_embedding");
     expect(&model->files, config, known[1], "sentence_embedding");
@@ -242,6 +235,8 @@ static void read_sentences(bert *model, json sentences)
     char name[100] = "";
     checkpoint_members(files, sentences, NULL, lists);
     expect(files, sentences, "model_type", "SentenceTransformer");
+    if (prompts.type > JSON_NULL && prompts.type != JSON_OBJECT)
+        checkpoint_fail_member(files, sentences, "prompts", "is no object");
     c->dimension = checkpoint_uint(files, sentences, "truncate_dim", 1, (long)c->hidden_size);
     c->dimension = c->dimension < c->hidden_size ? c->dimension : c->hidden_size;
     model->query = read_prompt(files, prompts, "query");
@@ -362,7 +357,7 @@ const char *bert_open(bert *model, const char *directory, const checkpoint_opts 
         checkpoint_fail(files, "%s", error);
     check_vocabulary(model);
     read_lengths(model);
-    sentences = checkpoint_json(files, "config_sentence_transformers.json");
+    sentences = checkpoint_object(files, "config_sentence_transformers.json");
     read_sentences(model, sentences);
     read_modules(model);
     read_similarity(model, sentences);

@@ -145,6 +145,14 @@ json checkpoint_json(checkpoint *files, const char *name)
     return read_json(files, name, CONFIG_SIZE, 0);
 }
 
+json checkpoint_object(checkpoint *files, const char *name)
+{
+    json value = checkpoint_json(files, name);
+    if (!files->failed && value.type != JSON_NONE && value.type != JSON_OBJECT)
+        checkpoint_fail(files, "%s/%s: no JSON object", files->directory, name);
+    return value;
+}
+
 /* The path of the file that a value lies in. */
 static const char *path_of(const checkpoint *files, json value)
 {
@@ -451,11 +459,9 @@ static void refuse_generation(checkpoint *files, json g, int sample)
 json checkpoint_generation(checkpoint *files, int *sample)
 {
     static const char *const *const lists[] = {checkpoint_generating, NULL};
-    json g = checkpoint_json(files, "generation_config.json");
+    json g = checkpoint_object(files, "generation_config.json");
     if (g.type == JSON_NONE)
         g = files->config;
-    else if (g.type != JSON_OBJECT)
-        checkpoint_fail(files, "%s/generation_config.json: no JSON object", files->directory);
     else
         checkpoint_members(files, g, NULL, lists);
     *sample = checkpoint_flag(files, g, "do_sample", 0);

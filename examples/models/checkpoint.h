@@ -78,6 +78,9 @@ checkpoint_fail(checkpoint *files, const char *format, ...);
 /* What another JSON file of the directory holds; JSON_NONE if there is no such file. */
 json checkpoint_json(checkpoint *files, const char *name);
 
+/* The same of a file that must hold an object. */
+json checkpoint_object(checkpoint *files, const char *name);
+
 /* A whole number, least .. 2^31 - 1. Where it is missing or null: `otherwise`, or an error if that is negative. */
 size_t checkpoint_uint(checkpoint *files, json object, const char *name, size_t least, long otherwise);
 
