@@ -146,6 +146,7 @@ static const char *open_model(program *p)
     const checkpoint_opts opts = {program_show_progress, &loading};
     const char *error = t5_open(&p->model, p->opts.directory, &opts);
     program_end_progress(&loading);
+    program_notes(p->model.files.notes);
     program_notes(error ? "" : p->model.tokens.notes);
     return error;
 }

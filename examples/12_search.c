@@ -8,8 +8,9 @@
        12_search --index --top 3 all-MiniLM-L6-v2 notes.txt < questions.txt
        12_search --embed notes.npy all-MiniLM-L6-v2 notes.txt
 
-   A line of output is the cosine of the two vectors, the number of the line, and the line. Exit status: 0, 1 when a
-   file, a line or memory fails, 2 when the command line is wrong. */
+   Where config_sentence_transformers.json has prompts named "query" and "document", these stand before questions and
+   before lines; its truncate_dim shortens vectors. A line of output is the cosine of the two vectors, the number of the
+   line, and the line. Exit status: 0, 1 when a file, a line or memory fails, 2 when the command line is wrong. */
 #define _DEFAULT_SOURCE 1 /* clock_gettime with -std=c99 */
 #define ATTN_THREADS
 #define ATTN_IMPLEMENTATION
@@ -46,7 +47,7 @@ typedef struct notes {
     size_t *kind_of;  /* [count] of each line; `different` for one that has none */
     size_t *line_of;  /* [different] the first line of each kind */
     size_t different;
-    float *vectors; /* different x hidden_size */
+    float *vectors; /* different x dimension */
 } notes;
 
 typedef struct program {
@@ -201,6 +202,7 @@ static uint64_t hash_model(const bert *model)
                             (unsigned long)c->num_attention_heads, (unsigned long)c->num_hidden_layers,
                             (unsigned long)c->max_seq_length, (int)c->pooling, c->normalize, c->layer_norm_eps);
     hash = vectors_hash(hash, text, size);
+    hash = vectors_hash(hash, model->document.text, model->document.size);
     for (i = 0; i < files->count; i++)
         for (t = 0; t < files->files[i].tensors.count; t++) {
             const safetensors_tensor *tensor = &files->files[i].tensors.tensors[t];
@@ -229,9 +231,10 @@ static const char *embed_lines(program *p)
     double start = program_now();
     size_t first, count;
     const char *error = NULL;
+    p->model.prompt = p->model.document;
     for (first = 0; first < n->different && !error; first += count) {
         count = n->different - first < CHUNK ? n->different - first : (size_t)CHUNK;
-        error = bert_embed(&p->model, n->vectors + first * p->model.config.hidden_size, n->kinds + first, count);
+        error = bert_embed(&p->model, n->vectors + first * p->model.config.dimension, n->kinds + first, count);
         program_show_progress(&state, (double)(first + count) / (double)n->different);
     }
     program_end_progress(&state);
@@ -246,7 +249,7 @@ static const char *embed_lines(program *p)
 static const char *find_vectors(program *p)
 {
     notes *n = &p->notes;
-    size_t d = p->model.config.hidden_size;
+    size_t d = p->model.config.dimension;
     char *path = NULL, error[VECTORS_ERROR];
     const char *failed;
     vectors_key key;
@@ -280,7 +283,7 @@ static const char *write_vectors(program *p)
 {
     static char error[VECTORS_ERROR];
     const notes *n = &p->notes;
-    size_t d = p->model.config.hidden_size, i;
+    size_t d = p->model.config.dimension, i;
     float *rows =
         n->count <= (size_t)PTRDIFF_MAX / sizeof *rows / d ? (float *)calloc(n->count * d, sizeof *rows) : NULL;
     int written;
@@ -367,7 +370,7 @@ static void select_best(found *best, size_t top, const float *scores, size_t cou
 
 /* Memory of the queries. */
 typedef struct searcher {
-    float *query, *scores; /* hidden_size; of all kinds of lines */
+    float *query, *scores; /* dimension; of all kinds of lines */
     found *best;           /* [top] */
 } searcher;
 
@@ -375,8 +378,10 @@ static const char *search(program *p, searcher *s, bert_text text)
 {
     const notes *n = &p->notes;
     layers *net = &p->model.net;
-    size_t d = p->model.config.hidden_size, i;
-    const char *error = bert_embed(&p->model, s->query, &text, 1);
+    size_t d = p->model.config.dimension, i;
+    const char *error;
+    p->model.prompt = p->model.query;
+    error = bert_embed(&p->model, s->query, &text, 1);
     if (error)
         return program_about(p->opts.directory, error);
     normalise(s->query, 1, d);
@@ -433,7 +438,7 @@ static const char *search_input(program *p, searcher *s)
 static const char *search_all(program *p)
 {
     searcher s;
-    size_t d = p->model.config.hidden_size, n = p->notes.different;
+    size_t d = p->model.config.dimension, n = p->notes.different;
     const char *error;
     p->opts.top = p->opts.top < n ? p->opts.top : n;
     normalise(p->notes.vectors, n, d);
@@ -474,6 +479,7 @@ static const char *open_model(program *p)
     const checkpoint_opts opts = {program_show_progress, &loading};
     const char *error = bert_open(&p->model, p->opts.directory, &opts);
     program_end_progress(&loading);
+    program_notes(p->model.files.notes);
     program_notes(error ? "" : p->model.vocabulary.notes);
     return error;
 }

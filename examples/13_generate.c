@@ -545,6 +545,7 @@ static const char *open_model(program *p)
     const checkpoint_opts opts = {program_show_progress, &loading};
     const char *error = decoder_open(&p->model, p->opts.directory, &opts);
     program_end_progress(&loading);
+    program_notes(p->model.files.notes);
     return error;
 }
 

@@ -1,6 +1,7 @@
 /* bert.c: see bert.h. First the files, then the network, then texts. */
 #include "bert.h"
 #include "json.h"
+#include "shown.h"
 
 #include <float.h>
 #include <math.h>
@@ -27,12 +28,23 @@ static void read_config(bert *model)
 {
     static const char *const types[] = {"bert", NULL}, *const activations[] = {"gelu", NULL},
                              *const positions[] = {"absolute", NULL};
+    /* clang-format off */
+    static const char *const known[] = {
+        "add_cross_attention", "attention_probs_dropout_prob", "bos_token_id", "directionality", "eos_token_id",
+        "hidden_act", "hidden_dropout_prob", "hidden_size", "intermediate_size", "layer_norm_eps",
+        "max_position_embeddings", "num_attention_heads", "num_hidden_layers", "pad_token_id", "pooler_fc_size",
+        "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
+        "position_embedding_type", "type_vocab_size", "vocab_size", NULL};
+    /* clang-format on */
+    static const char *const *const lists[] = {checkpoint_unread, known, NULL};
     checkpoint *files = &model->files;
     bert_config *c = &model->config;
     json config = files->config;
-    checkpoint_choice(files, config, "model_type", types);
+    checkpoint_type(files, config, types);
     checkpoint_choice(files, config, "hidden_act", activations);
     checkpoint_choice(files, config, "position_embedding_type", positions);
+    checkpoint_plain(files, config);
+    checkpoint_members(files, config, NULL, lists);
     refuse_flag(files, config, "is_decoder", 0);
     refuse_flag(files, config, "add_cross_attention", 0);
     c->vocab_size = checkpoint_uint(files, config, "vocab_size", 1, -1);
@@ -47,14 +59,48 @@ static void read_config(bert *model)
         checkpoint_fail_member(files, config, "hidden_size", "is no multiple of num_attention_heads");
 }
 
+/* A string of a file of sentence-transformers 5 and later that is to be this, where it is there. */
+static void expect(checkpoint *files, json object, const char *name, const char *wanted)
+{
+    const char *names[2] = {NULL, NULL};
+    names[0] = wanted;
+    checkpoint_choice(files, object, name, names);
+}
+
+/* sentence_bert_config.json: what goes into the network and what comes out of it. */
+static void read_transformer(checkpoint *files, json sentences)
+{
+    static const char *const filled[] = {"model_args",        "tokenizer_args",  "config_args",     "processor_args",
+                                         "processing_kwargs", "query_expansion", "query_length",    "document_length",
+                                         "model_kwargs",      "config_kwargs",   "processor_kwargs"};
+    static const char *const known[] = {"max_seq_length",  "do_lower_case",      "transformer_task",
+                                        "modality_config", "module_output_name", "unpad_inputs",
+                                        "model_args",      "tokenizer_args",     "config_args",
+                                        "processor_args",  "processing_kwargs",  "query_expansion",
+                                        "query_length",    "document_length",    "model_kwargs",
+                                        "config_kwargs",   "processor_kwargs",   NULL};
+    static const char *const *const lists[] = {known, NULL};
+    json text = json_get(json_get(sentences, "modality_config"), "text");
+    size_t i;
+    checkpoint_members(files, sentences, NULL, lists);
+    expect(files, sentences, "transformer_task", "feature-extraction");
+    expect(files, sentences, "module_output_name", "token_embeddings");
+    expect(files, text, "method", "forward");
+    expect(files, text, "method_output_name", "last_hidden_state");
+    for (i = 0; i < sizeof filled / sizeof *filled; i++)
+        if (checkpoint_says(sentences, filled[i]))
+            checkpoint_fail_member(files, sentences, filled[i], "is there, which bert.c has no way for");
+}
+
 /* max_seq_length; where it is missing the tokenizer's model_max_length; no more than there are positions. */
 static void read_lengths(bert *model)
 {
     checkpoint *files = &model->files;
-    json sentences = checkpoint_json(files, "sentence_bert_config.json");
-    json tokenizer = checkpoint_json(files, "tokenizer_config.json");
+    json sentences = checkpoint_object(files, "sentence_bert_config.json");
+    json tokenizer = checkpoint_object(files, "tokenizer_config.json");
     size_t positions = model->config.max_position_embeddings, length;
     double most; /* what has no limit says 1e30 */
+    read_transformer(files, sentences);
     length = checkpoint_uint(files, sentences, "max_seq_length", 2, 0);
     if (!length) {
         most = checkpoint_real(files, tokenizer, "model_max_length", 2, 1e300, 1e300);
@@ -69,31 +115,34 @@ static void read_lengths(bert *model)
 static void read_pooling(bert *model, const char *path)
 {
     static const char *const modes[] = {"mean", "cls", "max", NULL};
-    static const char *const flags[] = {"pooling_mode_mean_tokens", "pooling_mode_cls_token",
-                                        "pooling_mode_max_tokens"};
+    static const char *const flags[] = {"pooling_mode_mean_tokens", "pooling_mode_cls_token", "pooling_mode_max_tokens",
+                                        NULL};
     static const char *const others[] = {"pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens",
-                                         "pooling_mode_lasttoken"};
+                                         "pooling_mode_lasttoken", NULL};
+    static const char *const known[] = {"embedding_dimension", "word_embedding_dimension", "pooling_mode",
+                                        "include_prompt", NULL};
+    static const char *const *const lists[] = {known, flags, others, NULL};
     checkpoint *files = &model->files;
-    json config = checkpoint_json(files, path);
+    json config = checkpoint_object(files, path);
     size_t i, chosen = 0, width;
-    if (files->failed)
-        return;
-    if (config.type != JSON_OBJECT) {
-        checkpoint_fail(files, "%s/%s: no JSON object, or no such file", files->directory, path);
-        return;
-    }
+    if (!files->failed && config.type == JSON_NONE)
+        checkpoint_fail(files, "%s/%s: no such file", files->directory, path);
+    checkpoint_members(files, config, NULL, lists);
     width = checkpoint_uint(files, config, "embedding_dimension", 1, 0);
     if (!width)
         width = checkpoint_uint(files, config, "word_embedding_dimension", 1, (long)model->config.hidden_size);
     if (width != model->config.hidden_size)
         checkpoint_fail_member(files, config, "word_embedding_dimension", "is not the hidden_size of config.json");
+    if (!checkpoint_flag(files, config, "include_prompt", 1) && (model->query.size || model->document.size))
+        checkpoint_fail_member(files, config, "include_prompt",
+                               "is false, and there are prompts, which bert.c pools with the rest");
     if (json_get(config, "pooling_mode").type != JSON_NONE) {
         model->config.pooling = (bert_pooling)checkpoint_choice(files, config, "pooling_mode", modes);
         return;
     }
-    for (i = 0; i < sizeof others / sizeof *others; i++)
+    for (i = 0; others[i]; i++)
         refuse_flag(files, config, others[i], 0);
-    for (i = 0; i < sizeof flags / sizeof *flags; i++)
+    for (i = 0; flags[i]; i++)
         if (checkpoint_flag(files, config, flags[i], 0)) {
             model->config.pooling = (bert_pooling)i;
             if (chosen++)
@@ -102,42 +151,116 @@ static void read_pooling(bert *model, const char *path)
         }
 }
 
-/* modules.json: this network, pooling, and perhaps normalisation. Without the file it is the mean, as it is. */
-static void read_modules(bert *model)
+/* 2_Normalize/config.json, which older files do not have. */
+static void read_normalize(bert *model, const char *path)
+{
+    static const char *const known[] = {"module_input_name", "module_output_name", NULL};
+    static const char *const *const lists[] = {known, NULL};
+    json config = checkpoint_object(&model->files, path);
+    checkpoint_members(&model->files, config, NULL, lists);
+    expect(&model->files, config, known[0], "sentence_embedding");
+    expect(&model->files, config, known[1], "sentence_embedding");
+    model->config.normalize = 1;
+}
+
+/* Module n of modules.json: first this network, then pooling, then perhaps normalisation. */
+static void read_module(bert *model, json module, size_t n)
 {
     static const char *const names[] = {"Transformer", "Pooling", "Normalize"};
+    static const char *const known[] = {"idx", "name", "path", "type", "kwargs", NULL};
+    static const char *const *const lists[] = {known, NULL};
+    static const char package[] = "sentence_transformers.";
+    checkpoint *files = &model->files;
+    char type[100], path[200], shown[160];
+    size_t size = json_string(json_get(module, "type"), type, sizeof type);
+    const char *last = strrchr(type, '.');
+    checkpoint_members(files, module, "a module", lists);
+    if (size >= sizeof type || n > 2 || strncmp(type, package, sizeof package - 1) != 0 ||
+        strcmp(last + 1, names[n]) != 0)
+        checkpoint_fail(files, "%s/modules.json: module %lu is \"%s\"; bert.c has Transformer, Pooling, Normalize",
+                        files->directory, (unsigned long)n, shown_text(shown, sizeof shown, type, strlen(type)));
+    size = json_string(json_get(module, "path"), path, sizeof path - 20);
+    if (size >= sizeof path - 20 || path[strcspn(path, "/\\:")] || path[0] == '.')
+        checkpoint_fail_member(files, module, "path", "is no name of a directory beside it");
+    else if (n == 0 && size)
+        checkpoint_fail_member(files, module, "path", "of the Transformer is not the directory itself");
+    if (files->failed)
+        return;
+    strcat(path, size ? "/config.json" : "config.json");
+    if (n == 1)
+        read_pooling(model, path);
+    else if (n == 2 && size)
+        read_normalize(model, path);
+    model->config.normalize |= n == 2;
+}
+
+/* modules.json. Without the file it is the mean, as it is. */
+static void read_modules(bert *model)
+{
     checkpoint *files = &model->files;
     json modules = checkpoint_json(files, "modules.json"), module;
-    json sentences = checkpoint_json(files, "config_sentence_transformers.json");
-    size_t n = 0, k, size;
-    char type[100], path[200];
+    size_t n = 0;
     if (!files->failed && modules.type != JSON_NONE && modules.type != JSON_ARRAY)
         checkpoint_fail(files, "%s/modules.json: no JSON array", files->directory);
-    for (module = json_first(modules); !files->failed && module.type != JSON_NONE; module = json_next(module), n++) {
-        const char *last;
-        size = json_string(json_get(module, "type"), type, sizeof type);
-        last = strrchr(type, '.');
-        last = last ? last + 1 : type;
-        for (k = 0; k < 3 && strcmp(last, names[k]) != 0; k++)
-            continue;
-        if (k == 3 || size >= sizeof type || (n < 2 && k != n) || (n == 2 && k != 2) || n > 2)
-            checkpoint_fail(files,
-                            "%s/modules.json: module %lu is none that bert.c has: Transformer, Pooling, Normalize",
-                            files->directory, (unsigned long)n);
-        size = json_string(json_get(module, "path"), path, sizeof path - 20);
-        if (size >= sizeof path - 20 || path[strcspn(path, "/\\:")] || path[0] == '.')
-            checkpoint_fail_member(files, module, "path", "is no name of a directory beside it");
-        else if (k == 0 && size)
-            checkpoint_fail_member(files, module, "path", "of the Transformer is not the directory itself");
-        if (k == 1) {
-            strcat(path, size ? "/config.json" : "config.json");
-            read_pooling(model, path);
-        }
-        model->config.normalize = k == 2;
-    }
-    if (json_get(sentences, "default_prompt_name").type > JSON_NULL)
+    for (module = json_first(modules); !files->failed && module.type != JSON_NONE; module = json_next(module))
+        read_module(model, module, n++);
+}
+
+/* A prompt of that name; empty without. */
+static bert_text read_prompt(checkpoint *files, json prompts, const char *name)
+{
+    json value = json_get(prompts, name);
+    bert_text out = {"", 0};
+    char *text;
+    if (value.type > JSON_NULL && value.type != JSON_STRING)
+        checkpoint_fail_member(files, prompts, name, "is no string");
+    out.size = files->failed ? 0 : json_string(value, NULL, 0);
+    text = out.size ? (char *)checkpoint_layers(files, 1, out.size + 1) : NULL;
+    if (text)
+        json_string(value, text, out.size + 1);
+    out.text = text ? text : "";
+    out.size = text ? out.size : 0;
+    return out;
+}
+
+/* config_sentence_transformers.json: prompts, how much of a vector is used, and how vectors are compared. */
+static void read_sentences(bert *model, json sentences)
+{
+    static const char *const known[] = {"__version__",        "default_prompt_name", "model_type", "prompts",
+                                        "similarity_fn_name", "truncate_dim",        NULL};
+    static const char *const *const lists[] = {known, NULL};
+    checkpoint *files = &model->files;
+    bert_config *c = &model->config;
+    json prompts = json_get(sentences, "prompts"), usual = json_get(sentences, "default_prompt_name"), text;
+    char name[100] = "";
+    checkpoint_members(files, sentences, NULL, lists);
+    expect(files, sentences, "model_type", "SentenceTransformer");
+    if (prompts.type > JSON_NULL && prompts.type != JSON_OBJECT)
+        checkpoint_fail_member(files, sentences, "prompts", "is no object");
+    c->dimension = checkpoint_uint(files, sentences, "truncate_dim", 1, (long)c->hidden_size);
+    c->dimension = c->dimension < c->hidden_size ? c->dimension : c->hidden_size;
+    model->query = read_prompt(files, prompts, "query");
+    model->document = read_prompt(files, prompts, "document");
+    json_string(usual, name, sizeof name);
+    text = json_get(prompts, name);
+    if (usual.type > JSON_NULL && text.type != JSON_NULL && !json_is(text, "") &&
+        !(text.type == JSON_NONE && (json_is(usual, "query") || json_is(usual, "document"))))
         checkpoint_fail_member(files, sentences, "default_prompt_name",
-                               "puts a prompt before texts, which bert.c does not");
+                               "puts a prompt before all texts, which bert.c does not");
+    if (!model->document.size && (checkpoint_says(prompts, "passage") || checkpoint_says(prompts, "corpus")))
+        checkpoint_note(files, "%s/config_sentence_transformers.json: of prompts, query and document alone are used",
+                        files->directory);
+}
+
+/* Vectors are compared by their cosine, or by what is the same. */
+static void read_similarity(bert *model, json sentences)
+{
+    static const char *const names[] = {"cosine", "dot", NULL};
+    const bert_config *c = &model->config;
+    if (checkpoint_choice(&model->files, sentences, "similarity_fn_name", names) == 1 &&
+        (!c->normalize || c->dimension < c->hidden_size))
+        checkpoint_fail_member(&model->files, sentences, "similarity_fn_name",
+                               "is dot, where vectors are not of length 1: cosines are what is compared here");
 }
 
 /* ==== Weights ==================================================================================================== */
@@ -225,6 +348,7 @@ const char *bert_open(bert *model, const char *directory, const checkpoint_opts 
 {
     checkpoint *files = &model->files;
     const char *error;
+    json sentences;
     memset(model, 0, sizeof *model);
     if (!checkpoint_open(files, directory))
         read_config(model);
@@ -233,7 +357,10 @@ const char *bert_open(bert *model, const char *directory, const checkpoint_opts 
         checkpoint_fail(files, "%s", error);
     check_vocabulary(model);
     read_lengths(model);
+    sentences = checkpoint_object(files, "config_sentence_transformers.json");
+    read_sentences(model, sentences);
     read_modules(model);
+    read_similarity(model, sentences);
     load(model);
     if (!files->failed) {
         model->ids = (int32_t *)malloc((BATCH + model->config.max_seq_length) * sizeof *model->ids);
@@ -389,11 +516,29 @@ const char *bert_encode(bert *model, float *states, const int32_t *ids, const si
 
 /* ==== Texts ====================================================================================================== */
 
+/* The tokens of a text after its prompt. */
+static const char *encode_text(bert *model, bert_text text, wordpiece_tokens *tokens)
+{
+    bert_text prompt = model->prompt;
+    const char *error;
+    char *whole;
+    if (prompt.size == 0)
+        return wordpiece_encode(&model->vocabulary, text.text, text.size, tokens);
+    if (text.size > (size_t)PTRDIFF_MAX - prompt.size || !(whole = (char *)malloc(prompt.size + text.size)))
+        return "no memory";
+    memcpy(whole, prompt.text, prompt.size);
+    if (text.size > 0)
+        memcpy(whole + prompt.size, text.text, text.size);
+    error = wordpiece_encode(&model->vocabulary, whole, prompt.size + text.size, tokens);
+    free(whole);
+    return error;
+}
+
 const char *bert_tokens(bert *model, bert_text text, int32_t *ids, size_t *count)
 {
     size_t most = model->config.max_seq_length - 2, n;
     wordpiece_tokens tokens;
-    const char *error = wordpiece_encode(&model->vocabulary, text.text, text.size, &tokens);
+    const char *error = encode_text(model, text, &tokens);
     if (error)
         return error;
     n = tokens.count < most ? tokens.count : most;
@@ -479,7 +624,7 @@ static int are_finite(const float *vector, size_t d)
 
 const char *bert_embed(bert *model, float *vectors, const bert_text *texts, size_t count)
 {
-    size_t d = model->config.hidden_size, most = model->config.max_seq_length, i, first;
+    size_t d = model->config.hidden_size, wide = model->config.dimension, most = model->config.max_seq_length, i, first;
     const size_t *starts = model->starts;
     batch b = {0, 0, 0};
     float *states = (float *)layers_memory(most > BATCH ? most : (size_t)BATCH, d, 1, sizeof *states);
@@ -489,10 +634,11 @@ const char *bert_embed(bert *model, float *vectors, const bert_text *texts, size
         if (!error)
             error = bert_encode(model, states, model->ids, starts, b.texts);
         for (i = 0; i < b.texts && !error; i++) {
-            float *vector = vectors + (first + i) * d;
-            bert_pool(model, vector, states + starts[i] * d, starts[i + 1] - starts[i]);
+            float *vector = states + starts[i] * d;
+            bert_pool(model, vector, vector, starts[i + 1] - starts[i]);
             if (!are_finite(vector, d))
                 error = "a vector is not finite: the weights are damaged";
+            memcpy(vectors + (first + i) * wide, vector, wide * sizeof *vector);
         }
         model->tokens += error ? 0 : b.tokens;
     }

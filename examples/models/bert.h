@@ -9,17 +9,18 @@
            return 1;
        }
        bert_text texts[] = {{"a cat", 5}, {"some kitten", 11}};
-       float *vectors = malloc(2 * model.config.hidden_size * sizeof *vectors);
+       float *vectors = malloc(2 * model.config.dimension * sizeof *vectors);
        if ((error = bert_embed(&model, vectors, texts, 2)) != NULL)
            fprintf(stderr, "%s\n", error);
        bert_close(&model);
 
-   The models: all-MiniLM-L6-v2 and its relatives, as sentence-transformers publishes them: config.json and
+   The models: all-MiniLM-L6-v2 and its relatives, as sentence-transformers 2 to 6 publishes them: config.json and
    model.safetensors, vocab.txt or tokenizer.json, and modules.json, sentence_bert_config.json, 1_Pooling/config.json,
-   which may be missing. What these ask for and is not done here is refused by name. Weights of F32, F16 and BF16 stay
-   as and where they are in the file; numbers in between are float. Texts of a batch stand one after another and are
-   never padded: a vector has the same bits on any number of threads and, with model.net.batch_invariant, alone and in
-   any batch. bert.c is to be compiled without -ffast-math, as layers.c is. */
+   2_Normalize/config.json and config_sentence_transformers.json, which may be missing. What these ask for and is not
+   done here is refused by name; members that nobody knows are in files.notes. Weights of F32, F16 and BF16 stay as and
+   where they are in the file; numbers in between are float. Texts of a batch stand one after another and are never
+   padded: a vector has the same bits on any number of threads and, with model.net.batch_invariant, alone and in any
+   batch. bert.c is to be compiled without -ffast-math, as layers.c is. */
 #ifndef BERT_H
 #define BERT_H
 
@@ -44,7 +45,8 @@ typedef struct bert_config {
     double layer_norm_eps;
     size_t max_seq_length; /* tokens of a text, [CLS] and [SEP] included: bert_embed leaves out what follows */
     bert_pooling pooling;
-    int normalize; /* vectors are of length 1 */
+    int normalize;    /* vectors are of length 1, before they lose what is beyond */
+    size_t dimension; /* numbers of a vector: truncate_dim, else hidden_size */
 } bert_config;
 
 typedef struct bert_norm {
@@ -64,6 +66,11 @@ typedef struct bert_times {
     double products, attention, flops; /* matrix products of layers; attn_sdpa; what the products took */
 } bert_times;
 
+typedef struct bert_text {
+    const char *text; /* UTF-8; need not end in a NUL */
+    size_t size;      /* in bytes */
+} bert_text;
+
 typedef struct bert {
     bert_config config;
     wordpiece vocabulary;
@@ -72,7 +79,9 @@ typedef struct bert {
     bert_norm norm;
     bert_layer *encoder;
     bert_times times;
-    size_t tokens, truncated; /* that bert_embed has read so far; and texts of which it has not read the end */
+    bert_text prompt;          /* what stands before every text: empty after opening, one of these for a search */
+    bert_text query, document; /* "query" and "document" of prompts, for questions and for what is to be found */
+    size_t tokens, truncated;  /* that bert_embed has read so far; and texts of which it has not read the end */
 
     /* for bert.c */
     checkpoint files;
@@ -82,28 +91,24 @@ typedef struct bert {
     layers net; /* net.parallel: threads to use, zero after opening; net.error: the last message */
 } bert;
 
-typedef struct bert_text {
-    const char *text; /* UTF-8; need not end in a NUL */
-    size_t size;      /* in bytes */
-} bert_text;
-
 /* Opens the files of a directory; opts may be NULL. Returns NULL or a message "PATH: ..." that lives in the model;
    there is nothing to close then. */
 const char *bert_open(bert *model, const char *directory, const checkpoint_opts *opts);
 void bert_close(bert *model);
 
-/* The tokens of a text, [CLS] first and [SEP] last: writes at most max_seq_length of them to ids, which has room for so
-   many, and sets *count. Returns NULL or a message, as do the functions below. */
+/* The tokens of a text after its prompt, [CLS] first and [SEP] last: writes at most max_seq_length of them to ids,
+   which has room for so many, and sets *count. Returns NULL or a message, as do the functions below. */
 const char *bert_tokens(bert *model, bert_text text, int32_t *ids, size_t *count);
 
 /* The encoder: states[i][hidden_size] of all tokens of `sequences` texts, one after another: those of text s are
    ids[i], starts[s] <= i < starts[s + 1]; starts[0] is 0. One call at a time for each model. */
 const char *bert_encode(bert *model, float *states, const int32_t *ids, const size_t *starts, size_t sequences);
 
-/* vector[hidden_size] of one text from the states of its `count` tokens, at least one: pooled, normalised. */
+/* vector[hidden_size] of one text from the states of its `count` tokens, at least one: pooled, normalised, whole. It
+   may lie where the first of the states does. */
 void bert_pool(const bert *model, float *vector, const float *states, size_t count);
 
-/* vectors[i][hidden_size] of texts, which may be any bytes. */
+/* vectors[i][dimension] of texts, which may be any bytes. */
 const char *bert_embed(bert *model, float *vectors, const bert_text *texts, size_t count);
 
 #ifdef __cplusplus

@@ -145,6 +145,14 @@ json checkpoint_json(checkpoint *files, const char *name)
     return read_json(files, name, CONFIG_SIZE, 0);
 }
 
+json checkpoint_object(checkpoint *files, const char *name)
+{
+    json value = checkpoint_json(files, name);
+    if (!files->failed && value.type != JSON_NONE && value.type != JSON_OBJECT)
+        checkpoint_fail(files, "%s/%s: no JSON object", files->directory, name);
+    return value;
+}
+
 /* The path of the file that a value lies in. */
 static const char *path_of(const checkpoint *files, json value)
 {
@@ -157,6 +165,30 @@ static const char *path_of(const checkpoint *files, json value)
 const char *checkpoint_fail_member(checkpoint *files, json object, const char *name, const char *reason)
 {
     return checkpoint_fail(files, "%s: %s %s", path_of(files, object), name, reason);
+}
+
+void checkpoint_note(checkpoint *files, const char *format, ...)
+{
+    char text[PATH_SIZE + sizeof files->notes];
+    size_t at = strlen(files->notes), room = sizeof files->notes - at;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (files->failed || room < sizeof files->error)
+        return;
+    shown_end(files->notes + at, sizeof files->error - 1, text);
+    strcat(files->notes, "\n");
+}
+
+void checkpoint_members(checkpoint *files, json object, const char *within, const char *const *const *lists)
+{
+    char names[240], shown[300];
+    size_t count = json_others(object, lists, names, sizeof names);
+    if (count > 0)
+        checkpoint_note(files, "%s: %s%sunknown members are not looked at: %s", path_of(files, object),
+                        within ? within : "", within ? ": " : "",
+                        shown_text(shown, sizeof shown, names, strlen(names)));
 }
 
 /* The member, unless it is missing or null. */
@@ -227,6 +259,214 @@ size_t checkpoint_choice(checkpoint *files, json object, const char *name, const
     checkpoint_fail(files, "%s: %s%s%s%s is none of %s", path_of(files, object), name, n ? " \"" : "",
                     shown_text(shown, sizeof shown, given, n), n ? "\"" : "", list);
     return 0;
+}
+
+/* ==== Types of models ============================================================================================ */
+
+/* What types have that no reader here does, or where they run. */
+static const struct {
+    const char *type, *missing;
+} types[] = {
+    {"t5", "05_translate runs it"},
+    {"bert", "12_search runs it"},
+    {"llama", "13_generate runs it"},
+    {"mistral", "13_generate runs it"},
+    {"qwen2", "13_generate runs it"},
+    {"qwen3", "13_generate runs it"},
+    {"gemma2", "13_generate runs it"},
+    {"gemma3", "13_generate runs it"},
+    {"gemma3_text", "13_generate runs it"},
+    {"gpt_oss", "13_generate runs it, with one expert"},
+    {"smollm3", "13_generate runs it"},
+    /* decoders */
+    {"phi3",
+     "its query, key and value are one matrix, as are gate and up, and long texts rotate by factors of their own"},
+    {"phi", "layer norms, attention and feed-forward side by side, and heads that rotate in part are missing here"},
+    {"phimoe", "experts are missing here"},
+    {"olmo", "norms without weights are missing here"},
+    {"olmo2", "its norms come after attention and feed-forward alone, and those of queries and keys span all heads"},
+    {"olmo3", "its norms come after attention and feed-forward alone, and those of queries and keys span all heads"},
+    {"olmoe", "experts are missing here"},
+    {"granite", "multipliers of embeddings, attention, residuals and logits are missing here"},
+    {"granitemoe", "experts, and multipliers of embeddings, attention, residuals and logits are missing here"},
+    {"granitemoehybrid", "layers of a state space, and experts are missing here"},
+    {"mixtral", "experts are missing here"},
+    {"qwen2_moe", "experts are missing here"},
+    {"qwen3_moe", "experts are missing here"},
+    {"qwen3_next", "layers of linear attention, and experts are missing here"},
+    {"qwen2_vl", "positions of three parts are missing here"},
+    {"qwen2_5_vl", "positions of three parts are missing here"},
+    {"deepseek_v2", "experts, and keys and values that are made of a shorter vector are missing here"},
+    {"deepseek_v3", "experts, and keys and values that are made of a shorter vector are missing here"},
+    {"llama4", "experts, and attention in chunks are missing here"},
+    {"mllama", "layers that attend to pictures are missing here"},
+    {"mistral3", "pictures, and the text part's own config are missing here"},
+    {"gemma", "a gemma has norms before attention and feed-forward alone, unlike gemma2"},
+    {"gemma3n", "embeddings of each layer, and layers that share keys and values are missing here"},
+    {"gemma4", "embeddings of each layer, and layers that share keys and values are missing here"},
+    {"cohere", "attention and feed-forward side by side, and a multiplier of logits are missing here"},
+    {"cohere2", "attention and feed-forward side by side, and a multiplier of logits are missing here"},
+    {"glm", "gate and up are one matrix, and heads rotate in part"},
+    {"glm4", "gate and up are one matrix, and heads rotate in part"},
+    {"minicpm", "multipliers of embeddings, residuals and logits are missing here"},
+    {"internlm2", "its query, key and value are one matrix"},
+    {"gpt2", "learnt positions and layer norms are missing here"},
+    {"gpt_neo", "learnt positions and layer norms are missing here"},
+    {"gpt_neox",
+     "layer norms, attention and feed-forward side by side, and heads that rotate in part are missing here"},
+    {"gptj", "layer norms, attention and feed-forward side by side, and heads that rotate in part are missing here"},
+    {"opt", "learnt positions and layer norms are missing here"},
+    {"bloom", "biases by distance and layer norms are missing here"},
+    {"mpt", "biases by distance and layer norms are missing here"},
+    {"falcon", "layer norms, and attention and feed-forward side by side are missing here"},
+    {"stablelm", "layer norms, and heads that rotate in part are missing here"},
+    {"starcoder2", "layer norms are missing here"},
+    {"nemotron", "layer norms, and heads that rotate in part are missing here"},
+    {"mamba", "it has no attention, but a state space"},
+    {"mamba2", "it has no attention, but a state space"},
+    {"jamba", "layers of a state space, and experts are missing here"},
+    {"falcon_h1", "layers of a state space are missing here"},
+    {"nemotron_h", "layers of a state space are missing here"},
+    {"lfm2", "layers of convolutions are missing here"},
+    /* encoders and decoders */
+    {"umt5", "a bias by distance for each layer is missing here"},
+    {"longt5", "attention to what is near and to summaries is missing here"},
+    {"switch_transformers", "experts are missing here"},
+    {"bart", "learnt positions and layer norms are missing here"},
+    {"mbart", "learnt positions and layer norms are missing here"},
+    {"pegasus", "positions by sines and layer norms are missing here"},
+    {"marian", "positions by sines and layer norms are missing here"},
+    {"m2m_100", "positions by sines and layer norms are missing here"},
+    {"whisper", "it hears, and nothing here does"},
+    /* encoders */
+    {"roberta", "its positions begin at 2, and its tokenizer is byte-pair encoding"},
+    {"xlm-roberta", "its positions begin at 2, and its tokenizer is SentencePiece"},
+    {"camembert", "its positions begin at 2, and its tokenizer is SentencePiece"},
+    {"mpnet", "a bias by distance is missing here"},
+    {"distilbert", "it has no token types, and other names of its tensors"},
+    {"albert", "it has one layer for all, and narrow embeddings"},
+    {"electra", "narrow embeddings are missing here"},
+    {"deberta", "attention to distances is missing here"},
+    {"deberta-v2", "attention to distances is missing here"},
+    {"modernbert", "rotation, windows and a gated feed-forward are missing here"},
+    {"nomic_bert", "rotation and a gated feed-forward are missing here"},
+    {"new", "rotation and a gated feed-forward are missing here"}};
+
+size_t checkpoint_type(checkpoint *files, json object, const char *const *names)
+{
+    char said[sizeof files->error];
+    int failed = files->failed;
+    size_t i, number = checkpoint_choice(files, object, "model_type", names);
+    for (i = 0; files->failed > failed && i < sizeof types / sizeof *types; i++)
+        if (json_is(json_get(object, "model_type"), types[i].type)) {
+            strcpy(said, files->error);
+            files->failed = 0;
+            checkpoint_fail(files, "%s: %s", said, types[i].missing);
+            break;
+        }
+    return number;
+}
+
+/* ==== What every configuration may have ========================================================================== */
+
+/* Training, files and code, other uses of the network than those here, and types of numbers. */
+/* clang-format off */
+const char *const checkpoint_unread[] = {
+    "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal", "_commit_hash",
+    "_experts_implementation", "_flash_attn_2_enabled", "_from_model_config", "_name_or_path", "architectures",
+    "attention_dropout", "attn_implementation", "auto_map", "chunk_size_feed_forward", "classifier_dropout",
+    "compression_config", "cross_attention_hidden_size", "custom_pipelines", "dtype", "finetuning_task",
+    "gradient_checkpointing", "id2label", "initializer_factor", "initializer_range", "is_decoder",
+    "is_encoder_decoder", "label2id", "model_type", "name_or_path", "neftune_noise_alpha", "num_labels",
+    "output_attentions", "output_hidden_states", "output_past", "per_layer_config", "prefix", "pretraining_tp",
+    "problem_type", "pruned_heads", "quantization_config", "return_dict", "sep_token_id", "task_specific_params",
+    "tf_legacy_loss", "tie_encoder_decoder", "tie_last_hidden_states", "tie_word_embeddings", "tokenizer_class",
+    "torch_dtype", "torchscript", "transformers.js_config", "transformers_version", "unsloth_fixed",
+    "unsloth_version", "use_bfloat16", "use_cache", NULL};
+const char *const checkpoint_generating[] = {
+    "_from_model_config", "assistant_confidence_threshold", "assistant_early_exit", "assistant_ensemble_weight",
+    "assistant_lookbehind", "bad_words_ids", "begin_suppress_tokens", "bos_token_id", "cache_config",
+    "cache_implementation", "compile_config", "constraints", "continuous_batching_config", "decoder_start_token_id",
+    "disable_compile", "diversity_penalty", "do_sample", "dola_layers", "early_stopping",
+    "encoder_no_repeat_ngram_size", "encoder_repetition_penalty", "eos_token_id", "epsilon_cutoff", "eta_cutoff",
+    "exponential_decay_length_penalty", "force_words_ids", "forced_bos_token_id", "forced_decoder_ids",
+    "forced_eos_token_id", "guidance_scale", "is_assistant", "length_penalty", "low_memory", "max_cache_len",
+    "max_length", "max_matching_ngram_size", "max_new_tokens", "max_time", "min_length", "min_new_tokens", "min_p",
+    "no_repeat_ngram_size", "num_assistant_tokens", "num_assistant_tokens_schedule", "num_beam_groups", "num_beams",
+    "num_return_sequences", "output_attentions", "output_hidden_states", "output_logits", "output_scores",
+    "pad_token_id", "penalty_alpha", "prefill_chunk_size", "prompt_lookup_num_tokens", "remove_invalid_values",
+    "renormalize_logits", "repetition_penalty", "return_dict_in_generate", "return_legacy_cache", "sequence_bias",
+    "speculation_type", "stop_strings", "suppress_tokens", "target_lookbehind", "temperature", "token_healing",
+    "top_h", "top_k", "top_p", "transformers_version", "typical_p", "use_cache", "use_mtp", "watermarking_config",
+    NULL};
+/* clang-format on */
+
+int checkpoint_says(json object, const char *name)
+{
+    json value = json_get(object, name);
+    return value.type > JSON_FALSE &&
+           ((value.type != JSON_ARRAY && value.type != JSON_OBJECT) || json_first(value).type != JSON_NONE);
+}
+
+void checkpoint_plain(checkpoint *files, json config)
+{
+    static const char *const names[] = {"quantization_config", "compression_config", "pruned_heads",
+                                        "per_layer_config"};
+    size_t i;
+    for (i = 0; i < sizeof names / sizeof *names; i++)
+        if (i < 2 ? json_get(config, names[i]).type > JSON_NULL : checkpoint_says(config, names[i]))
+            checkpoint_fail_member(files, config, names[i],
+                                   i < 2 ? "is there: weights of F32, F16 and BF16 alone can be used"
+                                         : "is there, which this program does not do");
+}
+
+static void refuse_generation(checkpoint *files, json g, int sample)
+{
+    static const struct {
+        const char *name;
+        double neutral;
+        int sampling; /* counts only then */
+    } numbers[] = {{"min_length", 0, 0},
+                   {"min_new_tokens", 0, 0},
+                   {"guidance_scale", 1, 0},
+                   {"penalty_alpha", 0, 0},
+                   {"min_p", 0, 1},
+                   {"typical_p", 1, 1},
+                   {"top_h", 0, 1},
+                   {"epsilon_cutoff", 0, 1},
+                   {"eta_cutoff", 0, 1},
+                   {"num_beam_groups", 1, 0},
+                   {"diversity_penalty", 0, 0},
+                   {"encoder_repetition_penalty", 1, 0},
+                   {"encoder_no_repeat_ngram_size", 0, 0}};
+    static const char *const others[] = {
+        "bad_words_ids",         "force_words_ids",     "suppress_tokens",
+        "begin_suppress_tokens", "sequence_bias",       "forced_bos_token_id",
+        "forced_decoder_ids",    "forced_eos_token_id", "exponential_decay_length_penalty",
+        "stop_strings",          "watermarking_config", "constraints",
+        "dola_layers",           "token_healing"};
+    static const char cause[] = "is something that this program does not do";
+    size_t i;
+    for (i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if ((sample || !numbers[i].sampling) &&
+            checkpoint_real(files, g, numbers[i].name, -1e9, 1e9, numbers[i].neutral) != numbers[i].neutral)
+            checkpoint_fail_member(files, g, numbers[i].name, cause);
+    for (i = 0; i < sizeof others / sizeof *others; i++)
+        if (checkpoint_says(g, others[i]))
+            checkpoint_fail_member(files, g, others[i], cause);
+}
+
+json checkpoint_generation(checkpoint *files, int *sample)
+{
+    static const char *const *const lists[] = {checkpoint_generating, NULL};
+    json g = checkpoint_object(files, "generation_config.json");
+    if (g.type == JSON_NONE)
+        g = files->config;
+    else
+        checkpoint_members(files, g, NULL, lists);
+    *sample = checkpoint_flag(files, g, "do_sample", 0);
+    refuse_generation(files, g, *sample);
+    return g;
 }
 
 /* ==== Files of weights =========================================================================================== */
@@ -332,6 +572,11 @@ void checkpoint_weights(checkpoint *files, const checkpoint_opts *opts)
         return;
     if (opts)
         files->opts = *opts;
+    set_path(files, path, "adapter_config.json");
+    if (exists(path)) {
+        checkpoint_fail(files, "%s: an adapter, which nothing here adds to the weights: it is to be merged", path);
+        return;
+    }
     set_path(files, path, "model.safetensors");
     if (!exists(path))
         index = read_json(files, "model.safetensors.index.json", INDEX_SIZE, 0);
@@ -544,6 +789,50 @@ const float *checkpoint_vector(checkpoint *files, size_t count, const char *form
     if (values)
         files->read += f.tensor->size;
     return values;
+}
+
+/* Whether two matrices of the same shape, as they lie in files, have the same values. */
+static int are_equal(attn_mat a, attn_mat b)
+{
+    size_t i, j;
+    if (a.dtype == b.dtype)
+        return memcmp(a.data, b.data, a.rows * a.cols * (a.dtype == ATTN_F32 ? 4 : 2)) == 0;
+    for (i = 0; i < a.rows; i++)
+        for (j = 0; j < a.cols; j++)
+            if (!(attn_mat_get(a, i, j) == attn_mat_get(b, i, j)))
+                return 0;
+    return 1;
+}
+
+void checkpoint_ends(checkpoint *files, size_t rows, size_t cols, const char *const *names, const char *head_name,
+                     int tied, attn_mat *embedding, attn_mat *head)
+{
+    const char *first = NULL;
+    size_t i;
+    int has_head = checkpoint_has(files, "%s", head_name);
+    for (i = 0; names[i]; i++) {
+        attn_mat copy;
+        if (!checkpoint_has(files, "%s", names[i]))
+            continue;
+        copy = checkpoint_matrix(files, rows, cols, "%s", names[i]);
+        if (!first)
+            *embedding = copy;
+        else if (!files->failed && !are_equal(*embedding, copy))
+            checkpoint_fail(files, "%s: tensor %s differs from %s: there can be one embedding only",
+                            files->count == 1 ? files->files[0].path : files->directory, names[i], first);
+        first = first ? first : names[i];
+    }
+    if (!first) /* some files have what is tied under the head's name alone */
+        *embedding = checkpoint_matrix(files, rows, cols, "%s", tied && has_head ? head_name : names[0]);
+    *head = *embedding;
+    if (has_head && first) {
+        *head = checkpoint_matrix(files, rows, cols, "%s", head_name);
+        if (!files->failed && are_equal(*embedding, *head))
+            *head = *embedding;
+    }
+    if (!has_head && !tied)
+        checkpoint_note(files, "%s: tie_word_embeddings is not true, but there is no %s: the embedding takes its place",
+                        path_of(files, files->config), head_name);
 }
 
 int checkpoint_has(checkpoint *files, const char *format, ...)

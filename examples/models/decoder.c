@@ -38,6 +38,7 @@ struct decoder_block {
 /* What is particular to a family, and what transformers takes where config.json says nothing. */
 typedef struct traits {
     const char *model_type, *name;
+    const char *const *members; /* of config.json, beside those that all have; NULL: none */
     size_t vocab_size, hidden_size, intermediate_size, num_hidden_layers;
     size_t num_attention_heads, num_key_value_heads, head_dim; /* 0: as many as heads; hidden_size / heads */
     size_t max_position_embeddings, sliding_window;            /* 0: no such thing */
@@ -50,17 +51,35 @@ typedef struct traits {
 
 enum { NO = 0, YES = 1, FIXED = 2, NEVER = 3 };
 
+/* Members of config.json beside those that all have. */
+static const char *const of_qwen[] = {"use_sliding_window", "max_window_layers", "use_mrope", NULL};
+static const char *const of_gemma2[] = {"query_pre_attn_scalar", NULL};
+static const char *const of_gemma3[] = {"query_pre_attn_scalar", "rope_local_base_freq", "sliding_window_pattern",
+                                        "_sliding_window_pattern", NULL};
+static const char *const of_gpt_oss[] = {
+    "num_local_experts", "num_experts",          "num_experts_per_tok",  "experts_per_token",      "swiglu_limit",
+    "swiglu_alpha",      "router_aux_loss_coef", "output_router_logits", "initial_context_length", NULL};
+static const char *const of_smollm3[] = {"use_sliding_window", "max_window_layers", "no_rope_layers",
+                                         "no_rope_layer_interval", NULL};
+static const char *const of_llama[] = {"rope_interleaved", "is_llama_config", NULL};
+
 /* clang-format off */
 static const traits families[] = {
-    {"llama", "Llama", 32000, 4096, 11008, 32, 32, 0, 0, 2048, 0, 1e4, 1e-6, 0, 0, 1, 2, -1, 0, NO, 1},
-    {"mistral", "Mistral", 32000, 4096, 14336, 32, 32, 8, 0, 131072, 4096, 1e4, 1e-6, 0, 0, 1, 2, -1, 0, NEVER, 0},
-    {"qwen2", "Qwen 2", 151936, 4096, 22016, 32, 32, 32, 0, 32768, 4096, 1e4, 1e-6, 0, 0, -1, -1, -1, 0, FIXED, 0},
-    {"qwen3", "Qwen 3", 151936, 4096, 22016, 32, 32, 32, 128, 32768, 4096, 1e4, 1e-6, 0, 0, -1, -1, -1, 0, NO, 0},
-    {"gemma2", "Gemma 2", 256000, 2304, 9216, 26, 8, 4, 256, 8192, 4096, 1e4, 1e-6, 50, 30, 2, 1, 0, 1, NO, 0},
-    {"gemma3_text", "Gemma 3", 262208, 2304, 9216, 26, 8, 4, 256, 131072, 4096, 1e6, 1e-6, 0, 0, 2, 1, 0, 1, NO, 0},
-    {"gpt_oss", "GPT-OSS", 201088, 2880, 2880, 36, 64, 8, 64, 131072, 128, 150000, 1e-5, 0, 0, -1, -1, -1, 0, YES, 0},
-    {"smollm3", "SmolLM3", 128256, 2048, 11008, 36, 16, 4, 0, 32768, 0, 2e6, 1e-6, 0, 0, 128000, 128001, 128004, 1, NO,
-     1}};
+    {"llama", "Llama", of_llama, 32000, 4096, 11008, 32, 32, 0, 0, 2048, 0, 1e4, 1e-6, 0, 0, 1, 2, -1, 0, NO, 1},
+    {"mistral", "Mistral", NULL, 32000, 4096, 14336, 32, 32, 8, 0, 131072, 4096, 1e4, 1e-6, 0, 0, 1, 2, -1, 0, NEVER,
+     0},
+    {"qwen2", "Qwen 2", of_qwen, 151936, 4096, 22016, 32, 32, 32, 0, 32768, 4096, 1e4, 1e-6, 0, 0, -1, -1, -1, 0,
+     FIXED, 0},
+    {"qwen3", "Qwen 3", of_qwen, 151936, 4096, 22016, 32, 32, 32, 128, 32768, 4096, 1e4, 1e-6, 0, 0, -1, -1, -1, 0, NO,
+     0},
+    {"gemma2", "Gemma 2", of_gemma2, 256000, 2304, 9216, 26, 8, 4, 256, 8192, 4096, 1e4, 1e-6, 50, 30, 2, 1, 0, 1, NO,
+     0},
+    {"gemma3_text", "Gemma 3", of_gemma3, 262208, 2304, 9216, 26, 8, 4, 256, 131072, 4096, 1e6, 1e-6, 0, 0, 2, 1, 0, 1,
+     NO, 0},
+    {"gpt_oss", "GPT-OSS", of_gpt_oss, 201088, 2880, 2880, 36, 64, 8, 64, 131072, 128, 150000, 1e-5, 0, 0, -1, -1, -1,
+     0, YES, 0},
+    {"smollm3", "SmolLM3", of_smollm3, 128256, 2048, 11008, 36, 16, 4, 0, 32768, 0, 2e6, 1e-6, 0, 0, 128000, 128001,
+     128004, 1, NO, 1}};
 /* clang-format on */
 
 /* What the functions that open a model share. */
@@ -71,6 +90,7 @@ typedef struct loader {
     const traits *kind;
     json config;     /* of the text part: config.json, or its text_config */
     json generation; /* generation_config.json, or config.json */
+    int sample;      /* do_sample of that */
     int whole;       /* gemma3: text is a part of it */
     char prefix[32]; /* of the names of tensors */
     size_t window;   /* sliding_window; 0: none */
@@ -80,6 +100,17 @@ typedef struct loader {
 static int is_there(json value)
 {
     return value.type != JSON_NONE && value.type != JSON_NULL;
+}
+
+/* Whether two values that are not objects say the same, or one says nothing. */
+static int agree(json a, json b)
+{
+    double x, y;
+    if (!is_there(a) || !is_there(b))
+        return 1;
+    if (a.type == JSON_NUMBER && b.type == JSON_NUMBER)
+        return json_double(a, &x) && json_double(b, &y) && !(x < y) && !(x > y);
+    return a.type == b.type && (a.type != JSON_STRING || json_compare(a, b) == 0);
 }
 
 static void refuse(loader *load, json object, const char *name, const char *reason)
@@ -115,9 +146,9 @@ static void read_family(loader *load)
         names[i] = families[i].model_type;
     names[i] = "gemma3";
     if (is_there(type))
-        checkpoint_choice(load->files, load->config, "model_type", names);
+        checkpoint_type(load->files, load->config, names);
     else
-        checkpoint_fail_member(load->files, load->config, "model_type", "is missing");
+        refuse(load, load->config, "model_type", "is missing");
 }
 
 static int flag(loader *load, const char *name, int otherwise)
@@ -130,29 +161,55 @@ static double real(loader *load, const char *name, double least, double most, do
     return checkpoint_real(load->files, load->config, name, least, most, otherwise);
 }
 
+/* Notes what of config.json nobody here looks at. */
+static void note_others(loader *load)
+{
+    /* clang-format off */
+    static const char *const known[] = {
+        "add_cross_attention", "attention_bias", "attention_chunk_size", "attn_logit_softcapping",
+        "final_logit_softcapping", "head_dim", "hidden_act", "hidden_activation", "hidden_size", "intermediate_size",
+        "is_causal", "layer_types", "max_position_embeddings", "mlp_bias", "num_attention_heads", "num_hidden_layers",
+        "num_key_value_heads", "original_max_position_embeddings", "partial_rotary_factor", "rms_norm_eps",
+        "rope_parameters", "rope_scaling", "rope_theta", "sliding_window", "use_bidirectional_attention", "vocab_size",
+        NULL};
+    static const char *const pictures[] = {
+        "boi_token_index", "eoi_token_index", "image_token_index", "mm_tokens_per_image", "text_config",
+        "vision_config", NULL};
+    /* clang-format on */
+    static const char *const none[] = {NULL};
+    const char *const *const text[] = {checkpoint_unread, checkpoint_generating, known,
+                                       load->kind->members ? load->kind->members : none, NULL};
+    static const char *const *const whole[] = {checkpoint_unread, checkpoint_generating, pictures, NULL};
+    checkpoint_members(load->files, load->config, load->whole ? "text_config" : NULL, text);
+    if (load->whole)
+        checkpoint_members(load->files, load->files->config, NULL, whole);
+}
+
 /* What would change the results, and is not done here: refused unless it is what changes nothing. */
 static void refuse_others(loader *load)
 {
-    json c = load->config, outer = load->files->config;
+    static const char *const flags[][2] = {
+        {"is_encoder_decoder", "is true, which no decoder is"},
+        {"add_cross_attention", "is true: there is nothing to attend to but the text"},
+        {"rope_interleaved", "is true, which this program does not do"},
+        {"use_mrope", "is true, which this program does not do"}};
+    json c = load->config;
     decoder_family family = load->model->config.family;
-    static const char *const objects[] = {"quantization_config", "compression_config", "rope_parameters",
-                                          "attention_chunk_size"};
     size_t i;
-    for (i = 0; i < sizeof objects / sizeof *objects; i++)
-        if (is_there(json_get(c, objects[i])) || is_there(json_get(outer, objects[i])))
-            refuse(load, is_there(json_get(c, objects[i])) ? c : outer, objects[i],
-                   i < 2    ? "is there: weights of F32, F16 and BF16 alone can be used"
-                   : i == 2 ? "is there: rope_theta and rope_scaling are what is read"
-                            : "is there, which this program does not do");
+    checkpoint_plain(load->files, c);
+    checkpoint_plain(load->files, load->files->config);
+    for (i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flag(load, flags[i][0], 0))
+            refuse(load, c, flags[i][0], flags[i][1]);
+    if (!flag(load, "is_causal", 1))
+        refuse(load, c, "is_causal", "is false: no text can be continued so");
+    if (is_there(json_get(c, "attention_chunk_size")))
+        refuse(load, c, "attention_chunk_size", "is there, which this program does not do");
     if (real(load, "partial_rotary_factor", -1e9, 1e9, 1) != 1)
         refuse(load, c, "partial_rotary_factor", "is not 1, which this program does not do");
     if (is_there(json_get(c, "use_bidirectional_attention")) &&
         json_get(c, "use_bidirectional_attention").type != JSON_FALSE)
         refuse(load, c, "use_bidirectional_attention", "is there: no text can be continued so");
-    if (flag(load, "is_encoder_decoder", 0))
-        refuse(load, c, "is_encoder_decoder", "is true, which no decoder is");
-    if (flag(load, "add_cross_attention", 0))
-        refuse(load, c, "add_cross_attention", "is true: there is nothing to attend to but the text");
     if (family != DECODER_GEMMA2 && is_there(json_get(c, "attn_logit_softcapping")))
         refuse(load, c, "attn_logit_softcapping", "is there, which only a gemma2 has");
     if (family != DECODER_GEMMA2 && (family != DECODER_GEMMA3 || load->whole) &&
@@ -240,7 +297,8 @@ static void read_numbers(loader *load)
     c->scale = c->scale > 0 ? 1 / sqrt(c->scale) : 1;
     c->attn_logit_softcapping = read_cap(load, "attn_logit_softcapping", kind->attn_softcap);
     c->final_logit_softcapping = read_cap(load, "final_logit_softcapping", kind->final_softcap);
-    c->tie_word_embeddings = flag(load, "tie_word_embeddings", kind->tie_word_embeddings);
+    c->tie_word_embeddings = checkpoint_flag(load->files, load->files->config, "tie_word_embeddings",
+                                             flag(load, "tie_word_embeddings", kind->tie_word_embeddings));
     load->attention_bias = kind->attention_bias == FIXED || flag(load, "attention_bias", kind->attention_bias == YES);
     load->mlp_bias = flag(load, "mlp_bias", 0);
     if (kind->attention_bias == NEVER && load->attention_bias)
@@ -257,6 +315,8 @@ static void read_experts(loader *load)
     if (load->model->config.family != DECODER_GPT_OSS)
         return;
     experts = checkpoint_uint(files, load->config, "num_local_experts", 1, 128);
+    if (!agree(json_get(load->config, "num_experts"), json_get(load->config, "num_local_experts")))
+        refuse(load, load->config, "num_experts", "differs from num_local_experts");
     active = checkpoint_uint(files, load->config, "num_experts_per_tok", 1, 4);
     if (!files->failed && experts != 1)
         checkpoint_fail(files, "%s/config.json: num_local_experts is %lu: here GPT-OSS runs with one expert only",
@@ -266,6 +326,8 @@ static void read_experts(loader *load)
                         (unsigned long)active);
     if (checkpoint_real(files, load->config, "swiglu_limit", 0, 1e9, 7) != 7)
         refuse(load, load->config, "swiglu_limit", "is not 7");
+    if (checkpoint_real(files, load->config, "swiglu_alpha", 0, 1e9, 1.702) != 1.702)
+        refuse(load, load->config, "swiglu_alpha", "is not 1.702");
 }
 
 /* A token's id; -1 for null and for -1, as the first models wrote "none". */
@@ -328,58 +390,33 @@ static void read_ids(loader *load)
 /* How texts are continued by default: what transformers would do, or a refusal. */
 static void read_generation(loader *load)
 {
-    static const struct {
-        const char *name;
-        double neutral;
-        int sampling; /* counts only then */
-    } numbers[] = {{"num_beams", 1, 0},
-                   {"no_repeat_ngram_size", 0, 0},
-                   {"min_length", 0, 0},
-                   {"min_new_tokens", 0, 0},
-                   {"guidance_scale", 1, 0},
-                   {"penalty_alpha", 0, 0},
-                   {"min_p", 0, 1},
-                   {"typical_p", 1, 1},
-                   {"epsilon_cutoff", 0, 1},
-                   {"eta_cutoff", 0, 1},
-                   {"encoder_repetition_penalty", 1, 0}};
-    static const char *const others[] = {
-        "bad_words_ids", "force_words_ids",     "suppress_tokens",     "begin_suppress_tokens",
-        "sequence_bias", "forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty",
-        "stop_strings",  "watermarking_config"};
     decoder_config *c = &load->model->config;
     checkpoint *files = load->files;
     json g = load->generation;
-    int sample = checkpoint_flag(files, g, "do_sample", 0);
-    size_t i;
-    for (i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if ((sample || !numbers[i].sampling) &&
-            checkpoint_real(files, g, numbers[i].name, -1e9, 1e9, numbers[i].neutral) != numbers[i].neutral)
-            refuse(load, g, numbers[i].name, "is something that this program does not do");
-    for (i = 0; i < sizeof others / sizeof *others; i++) {
-        json value = json_get(g, others[i]);
-        if (is_there(value) && (value.type != JSON_ARRAY || json_first(value).type != JSON_NONE))
-            refuse(load, g, others[i], "is something that this program does not do");
-    }
+    static const char cause[] = "is something that this program does not do";
+    if (checkpoint_uint(files, g, "num_beams", 0, 1) != 1)
+        refuse(load, g, "num_beams", cause);
+    if (checkpoint_uint(files, g, "no_repeat_ngram_size", 0, 0) != 0)
+        refuse(load, g, "no_repeat_ngram_size", cause);
     c->repetition_penalty = checkpoint_real(files, g, "repetition_penalty", 1e-6, 1e6, 1);
     c->temperature = 0;
     c->top_p = 1;
     c->top_k = 0;
-    if (!sample)
+    if (!load->sample)
         return;
     c->temperature = checkpoint_real(files, g, "temperature", 0, 1e6, 1);
     c->top_p = checkpoint_real(files, g, "top_p", 0, 1, 1);
-    c->top_k = json_get(g, "top_k").type == JSON_NULL ? 0 : checkpoint_uint(files, g, "top_k", 0, 50);
+    c->top_k = checkpoint_uint(files, g, "top_k", 0, 50);
+    if (json_get(g, "top_k").type != JSON_NULL)
+        return;
+    c->top_k = 0;
+    checkpoint_note(files, "%s: top_k is null: any token may be drawn, which transformers 4 takes it for, and not 5",
+                    files->directory);
 }
 
-/* generation_config.json, or config.json if there is none. */
 static void open_generation(loader *load)
 {
-    load->generation = checkpoint_json(load->files, "generation_config.json");
-    if (load->generation.type == JSON_NONE)
-        load->generation = load->files->config;
-    else if (load->generation.type != JSON_OBJECT)
-        checkpoint_fail(load->files, "%s/generation_config.json: no JSON object", load->files->directory);
+    load->generation = checkpoint_generation(load->files, &load->sample);
 }
 
 /* ==== Layers: which window, which rotation ======================================================================= */
@@ -479,39 +516,133 @@ static void read_no_rope(loader *load)
 
 /* ==== Positions ================================================================================================== */
 
-/* rope_scaling of the config, which may be missing. */
-static void read_scaling(loader *load, decoder_rope *rope)
+/* rope_scaling says nothing that rope_parameters, which is there too, does not. */
+static void compare_scaling(loader *load, json scaling, json parameters)
+{
+    json name = scaling.type == JSON_OBJECT ? json_first(scaling) : scaling;
+    for (; name.type == JSON_STRING; name = json_next(name)) {
+        char member[40];
+        json value = json_value(name), other;
+        json_string(name, member, sizeof member);
+        other = json_get(parameters, strcmp(member, "type") == 0 ? "rope_type" : member);
+        if (is_there(value) && (!is_there(other) || !agree(value, other)))
+            refuse(load, load->config, "rope_scaling", "differs from rope_parameters");
+    }
+}
+
+/* rope_parameters is what transformers 5 has in place of rope_theta and rope_scaling; of Gemma 3 also in place of
+   rope_local_base_freq, and by layer types. Both may be there, if they agree. */
+static json read_parameters(loader *load, int which)
+{
+    static const char *const known[] = {"full_attention", "sliding_attention", NULL};
+    static const char *const *const lists[] = {known, NULL};
+    json all = json_get(load->config, "rope_parameters"), one = json_get(all, known[which]);
+    const char *base = which == GLOBAL ? "rope_theta" : "rope_local_base_freq";
+    int nested = is_there(json_get(all, known[0])) || is_there(json_get(all, known[1]));
+    if (!is_there(all))
+        return all;
+    if (all.type != JSON_OBJECT || (nested && is_there(one) && one.type != JSON_OBJECT))
+        refuse(load, load->config, "rope_parameters", "is no object, or has one that is none");
+    else if (nested != (load->model->config.family == DECODER_GEMMA3))
+        refuse(load, load->config, "rope_parameters",
+               nested ? "differs by layer types, which it does in a gemma3 alone"
+                      : "has neither full_attention nor sliding_attention");
+    if (nested && which == GLOBAL)
+        checkpoint_members(load->files, all, "rope_parameters", lists);
+    all = nested ? one : all;
+    if (!agree(json_get(all, "rope_theta"), json_get(load->config, base)))
+        refuse(load, load->config, base, "differs from the rope_theta of rope_parameters");
+    if (which == GLOBAL)
+        compare_scaling(load, json_get(load->config, "rope_scaling"), all);
+    return all;
+}
+
+/* The rotation of layers without a window, or of Gemma 3's with one. */
+static json find_scaling(loader *load, int which)
+{
+    /* what GPT-OSS has where nothing is said */
+    static const char yarn[] = "{\"rope_type\":\"yarn\",\"factor\":32,\"truncate\":false,"
+                               "\"original_max_position_embeddings\":4096}";
+    static const char *const known[] = {"rope_type",
+                                        "type",
+                                        "rope_theta",
+                                        "factor",
+                                        "partial_rotary_factor",
+                                        "attention_factor",
+                                        "beta_fast",
+                                        "beta_slow",
+                                        "mscale",
+                                        "mscale_all_dim",
+                                        "original_max_position_embeddings",
+                                        "low_freq_factor",
+                                        "high_freq_factor",
+                                        "truncate",
+                                        NULL};
+    static const char *const *const lists[] = {known, NULL};
+    json scaling = json_get(load->config, "rope_scaling"), parameters = read_parameters(load, which);
+    const char *name = is_there(parameters) ? "rope_parameters" : "rope_scaling";
+    if (is_there(parameters))
+        scaling = parameters;
+    else if (which == LOCAL)
+        scaling.type = JSON_NONE;
+    else if (scaling.type == JSON_NONE && load->model->config.family == DECODER_GPT_OSS)
+        json_parse(&scaling, yarn, sizeof yarn - 1, NULL);
+    else if (scaling.type == JSON_NULL && load->model->config.family == DECODER_GPT_OSS)
+        checkpoint_note(load->files,
+                        "%s/config.json: rope_scaling is null: positions are as they are, which "
+                        "transformers 4 takes it for, and not 5",
+                        load->files->directory);
+    if (is_there(scaling) && scaling.type != JSON_OBJECT)
+        refuse(load, load->config, name, "is no object");
+    checkpoint_members(load->files, scaling, name, lists);
+    if (checkpoint_real(load->files, scaling, "partial_rotary_factor", -1e9, 1e9, 1) != 1)
+        refuse(load, scaling, "partial_rotary_factor", "is not 1, which this program does not do");
+    if (is_there(scaling) && !is_there(json_get(scaling, "rope_type")) && !is_there(json_get(scaling, "type")) &&
+        (!is_there(parameters) || is_there(json_get(scaling, "factor"))))
+        refuse(load, load->config, name, "has no rope_type");
+    return scaling;
+}
+
+/* How long the texts were before scaling; Phi's files have it beside the rest, and transformers 5 prefers it there. */
+static double read_original_length(loader *load, json scaling)
+{
+    static const char name[] = "original_max_position_embeddings";
+    long most = (long)load->model->config.max_position_embeddings;
+    if (!agree(json_get(scaling, name), json_get(load->config, name)))
+        refuse(load, load->config, name, "differs from that of the rotation");
+    return (double)checkpoint_uint(load->files, scaling, name, 1, (long)number(load, name, (size_t)most));
+}
+
+/* The base and the scaling, which may be missing. */
+static void read_scaling(loader *load, decoder_rope *rope, int which)
 {
     static const char *const types[] = {"default", "linear", "dynamic", "yarn", "llama3", NULL};
     static const attn_rope_scaling_kind kinds[] = {ATTN_ROPE_PLAIN, ATTN_ROPE_LINEAR, ATTN_ROPE_NTK, ATTN_ROPE_YARN,
                                                    ATTN_ROPE_LLAMA3};
     attn_rope_scaling *how = &rope->how;
     checkpoint *files = load->files;
-    json scaling = json_get(load->config, "rope_scaling"), type = json_get(scaling, "rope_type");
-    json old = json_get(scaling, "type"), factor = json_get(scaling, "attention_factor");
-    long most = (long)load->model->config.max_position_embeddings;
+    json scaling = find_scaling(load, which), type = json_get(scaling, "rope_type"), old = json_get(scaling, "type");
+    json factor = json_get(scaling, "attention_factor");
     size_t kind;
-    if (!is_there(scaling))
-        return;
-    if (scaling.type != JSON_OBJECT)
-        refuse(load, load->config, "rope_scaling", "is no object");
-    if (is_there(type) && is_there(old) && json_compare(type, old) != 0)
-        refuse(load, scaling, "type", "and rope_type of rope_scaling differ");
-    if (!is_there(type) && !is_there(old))
-        refuse(load, load->config, "rope_scaling", "has no rope_type");
+    rope->base = which == GLOBAL ? real(load, "rope_theta", 1e-3, 1e15, load->kind->rope_theta)
+                                 : real(load, "rope_local_base_freq", 1e-3, 1e15, 1e4);
+    rope->base = checkpoint_real(files, scaling, "rope_theta", 1e-3, 1e15, rope->base);
+    if (!agree(type, old))
+        refuse(load, scaling, "type", "and rope_type of a rotation differ");
     kind = checkpoint_choice(files, scaling, is_there(type) ? "rope_type" : "type", types);
     if (files->failed || kind == 0)
         return;
     how->kind = kinds[kind];
     how->factor = checkpoint_real(files, scaling, "factor", kind == 2 ? 1 : 1e-6, 1e9, -1);
     if (kind == 2 && load->model->config.head_dim == 2)
-        refuse(load, load->config, "head_dim", "is 2, too little for rope_scaling of type dynamic");
+        refuse(load, load->config, "head_dim", "is 2, too little for a rotation of type dynamic");
+    if (kind >= 3)
+        how->original_len = read_original_length(load, scaling);
     if (kind == 3) {
         how->mscale = checkpoint_real(files, scaling, "mscale", 0, 1e9, 0);
         how->mscale_all_dim = checkpoint_real(files, scaling, "mscale_all_dim", 0, 1e9, 0);
         how->beta_fast = checkpoint_real(files, scaling, "beta_fast", 0, 1e9, 32);
         how->beta_slow = checkpoint_real(files, scaling, "beta_slow", 0, 1e9, 1);
-        how->original_len = (double)checkpoint_uint(files, scaling, "original_max_position_embeddings", 1, most);
         how->no_truncate = !checkpoint_flag(files, scaling, "truncate", 1);
         rope->has_scale = is_there(factor);
         if (rope->has_scale)
@@ -520,10 +651,12 @@ static void read_scaling(loader *load, decoder_rope *rope)
             refuse(load, scaling, "attention_factor", "is negative");
         if (!files->failed && rope->base <= 1)
             refuse(load, load->config, "rope_theta", "is not above 1");
+        if (how->no_truncate && is_there(json_get(load->config, "rope_parameters")) &&
+            load->model->config.family == DECODER_GEMMA3)
+            refuse(load, scaling, "truncate", "is false, which transformers passes over in a gemma3");
     } else if (kind == 4) {
         how->beta_slow = checkpoint_real(files, scaling, "low_freq_factor", 1e-6, 1e9, -1);
         how->beta_fast = checkpoint_real(files, scaling, "high_freq_factor", 1e-6, 1e9, -1);
-        how->original_len = (double)checkpoint_uint(files, scaling, "original_max_position_embeddings", 1, -1);
         if (!files->failed && how->beta_fast <= how->beta_slow)
             refuse(load, scaling, "high_freq_factor", "is not above low_freq_factor");
     }
@@ -554,10 +687,10 @@ static void read_rope(loader *load)
     for (i = 0; i < 2; i++) {
         decoder_rope *rope = &model->ropes[i];
         rope->frequencies = model->ropes[0].frequencies + i * half;
-        rope->base = i == GLOBAL ? real(load, "rope_theta", 1e-3, 1e15, load->kind->rope_theta)
-                                 : real(load, "rope_local_base_freq", 1e-3, 1e15, 1e4);
-        if (i == GLOBAL)
-            read_scaling(load, rope);
+        if (i == GLOBAL || model->config.family == DECODER_GEMMA3)
+            read_scaling(load, rope, (int)i);
+        else
+            rope->base = 1e4; /* of no use */
         if (!load->files->failed && set_frequencies(model, rope, 0) != ATTN_OK)
             refuse(load, load->config, i == GLOBAL ? "rope_scaling" : "rope_local_base_freq", "is out of range");
     }
@@ -666,21 +799,21 @@ static void set_prefix(loader *load)
 static void load_weights(loader *load)
 {
     decoder *model = load->model;
-    const decoder_config *c = &model->config;
+    decoder_config *c = &model->config;
     checkpoint *files = load->files;
     const char *head =
         checkpoint_has(files, "language_model.lm_head.weight") ? "language_model.lm_head.weight" : "lm_head.weight";
+    char embedding[sizeof load->prefix + 20];
+    const char *const names[] = {embedding, NULL};
     size_t i;
     set_prefix(load);
-    model->embedding = checkpoint_matrix(files, c->vocab_size, c->hidden_size, "%sembed_tokens.weight", load->prefix);
+    snprintf(embedding, sizeof embedding, "%sembed_tokens.weight", load->prefix);
+    checkpoint_ends(files, c->vocab_size, c->hidden_size, names, head, c->tie_word_embeddings, &model->embedding,
+                    &model->head);
+    c->tie_word_embeddings = model->head.data == model->embedding.data;
     for (i = 0; i < c->num_hidden_layers && !files->failed; i++)
         load_block(load, &model->blocks[i], (unsigned long)i);
     model->norm = checkpoint_vector(files, c->hidden_size, "%snorm.weight", load->prefix);
-    model->head = model->embedding;
-    if (c->tie_word_embeddings)
-        checkpoint_ignore(files, "%s", head);
-    else
-        model->head = checkpoint_matrix(files, c->vocab_size, c->hidden_size, "%s", head);
     checkpoint_ignore(files, "%srotary_emb.inv_freq", load->prefix);
     checkpoint_finish(files, load->kind->name);
 }
@@ -700,9 +833,10 @@ typedef void step(loader *load);
 const char *decoder_open(decoder *model, const char *directory, const checkpoint_opts *opts)
 {
     /* Each may take for granted what those before it have read. */
-    static step *const steps[] = {read_family,  refuse_others,   read_sizes,       read_activation, read_numbers,
-                                  read_experts, open_generation, read_ids,         read_generation, open_weights,
-                                  read_no_rope, read_window,     read_layer_types, load_weights,    read_rope};
+    static step *const steps[] = {read_family,     note_others,      refuse_others, read_sizes,
+                                  read_activation, read_numbers,     read_experts,  open_generation,
+                                  read_ids,        read_generation,  open_weights,  read_no_rope,
+                                  read_window,     read_layer_types, load_weights,  read_rope};
     loader load;
     size_t i;
     memset(model, 0, sizeof *model);

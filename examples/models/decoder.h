@@ -15,14 +15,16 @@
        decoder_close(&model);
 
    Weights of F32, F16 and BF16 stay as and where they are in the file; numbers in between are float. The logits are
-   those of transformers 4.57. With model.net.batch_invariant reading a text at once, in pieces or token by token
-   gives the same bits, up to 16384 tokens, with a cache of F32, F16 or BF16, but reading takes longer; except with
-   rope_scaling of type "dynamic" once a text outgrows max_position_embeddings: each call then rotates what it reads
+   those of transformers 4.57 and 5.24. With model.net.batch_invariant reading a text at once, in pieces or token by
+   token gives the same bits, up to 16384 tokens, with a cache of F32, F16 or BF16, but reading takes longer; except
+   with a rotation of type "dynamic" once a text outgrows max_position_embeddings: each call then rotates what it reads
    by the length that the text has after it, as transformers does.
 
-   What config.json says and would change the results, but is not done here, is an error that names it: quantization,
-   more experts than one, other kinds of rope_scaling or activations; so is a tensor that nothing asks for. Of Gemma 3
-   with pictures the text part is read, and what sees them is passed over. */
+   Positions are read as transformers 4 has them (rope_theta, rope_scaling) and as 5 does (rope_parameters); both may be
+   there if they agree. What config.json says and would change the results, but is not done here, is an error that names
+   it: quantization, more experts than one, other kinds of rotation or activations; so is a tensor that nothing asks
+   for. Members that nobody knows are in files.notes. Of Gemma 3 with pictures the text part is read, and what sees them
+   is passed over. */
 #ifndef DECODER_H
 #define DECODER_H
 
@@ -57,7 +59,7 @@ typedef struct decoder_config {
     double rms_norm_eps, scale; /* scale of scores: 1 / sqrt(head_dim), or of query_pre_attn_scalar */
     double attn_logit_softcapping, final_logit_softcapping; /* 0: none */
     layers_activation activation;
-    int tie_word_embeddings;
+    int tie_word_embeddings; /* the head is the embedding: what the weights have, whatever the config says */
 
     /* Ids, of generation_config.json, else of config.json, else those that the family has by default. */
     int32_t bos_id, pad_id; /* -1: none */

@@ -61,8 +61,8 @@ size_t json_count(json container);
    none. */
 json json_get(json object, const char *name);
 
-/* The names of the members that are in none of the lists, which NULL ends, of names, which NULL ends: "a, b", as much as
-   fits into `size` bytes, with a NUL. Returns how many there are. */
+/* The names of the members that are in none of the lists, which NULL ends, of names, which NULL ends: "a, b", as much
+   as fits into `size` bytes, with a NUL. Returns how many there are. */
 size_t json_others(json object, const char *const *const *lists, char *out, size_t size);
 
 /* A string as UTF-8, escapes resolved: returns its length in bytes, and writes of these what fits into `size` bytes with

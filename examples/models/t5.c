@@ -10,10 +10,32 @@ enum { PATH_SIZE = 4096 };
 
 /* ==== config.json ================================================================================================ */
 
+/* An id: generation_config.json may say another than config.json, and then counts. */
+static size_t read_id(checkpoint *files, json generation, const char *name, long usual)
+{
+    long id = (long)checkpoint_uint(files, files->config, name, 0, usual);
+    return checkpoint_uint(files, generation, name, 0, id);
+}
+
+static void read_ids(checkpoint *files, t5_config *c)
+{
+    int sample;
+    json generation = checkpoint_generation(files, &sample);
+    size_t pad = read_id(files, generation, "pad_token_id", 0), eos = read_id(files, generation, "eos_token_id", 1);
+    size_t start = read_id(files, generation, "decoder_start_token_id", 0);
+    if (checkpoint_real(files, generation, "repetition_penalty", -1e9, 1e9, 1) != 1)
+        checkpoint_fail_member(files, generation, "repetition_penalty", "is something that this program does not do");
+    if (pad >= c->vocab_size || eos >= c->vocab_size || start >= c->vocab_size)
+        checkpoint_fail_member(files, files->config, "vocab_size",
+                               "is too small: the id of pad, eos or decoder_start is not below vocab_size");
+    c->pad_id = (int32_t)pad;
+    c->eos_id = (int32_t)eos;
+    c->start_id = (int32_t)start;
+}
+
 static void read_numbers(checkpoint *files, t5_config *c)
 {
     json config = files->config;
-    size_t pad, eos, start;
     c->vocab_size = checkpoint_uint(files, config, "vocab_size", 2, -1);
     c->d_model = checkpoint_uint(files, config, "d_model", 1, -1);
     c->d_kv = checkpoint_uint(files, config, "d_kv", 1, -1);
@@ -25,15 +47,6 @@ static void read_numbers(checkpoint *files, t5_config *c)
     c->max_distance = checkpoint_uint(files, config, "relative_attention_max_distance", 1, 128);
     c->epsilon = checkpoint_real(files, config, "layer_norm_epsilon", 0, 1, 1e-6);
     c->tied = checkpoint_flag(files, config, "tie_word_embeddings", 1);
-    pad = checkpoint_uint(files, config, "pad_token_id", 0, 0);
-    eos = checkpoint_uint(files, config, "eos_token_id", 0, 1);
-    start = checkpoint_uint(files, config, "decoder_start_token_id", 0, 0);
-    if (pad >= c->vocab_size || eos >= c->vocab_size || start >= c->vocab_size)
-        checkpoint_fail_member(files, config, "vocab_size",
-                               "is too small: the id of pad, eos or decoder_start is not below vocab_size");
-    c->pad_id = (int32_t)pad;
-    c->eos_id = (int32_t)eos;
-    c->start_id = (int32_t)start;
     if (c->max_distance <= c->buckets / 2)
         checkpoint_fail_member(files, config, "relative_attention_max_distance", "is not above half of the buckets");
     c->inner = c->num_heads * c->d_kv;
@@ -41,24 +54,60 @@ static void read_numbers(checkpoint *files, t5_config *c)
         checkpoint_fail_member(files, config, "num_heads", "times d_kv is too large");
 }
 
-/* feed_forward_proj: an activation's name, perhaps after "gated-". transformers takes gated-gelu for gelu_new. */
+/* feed_forward_proj: an activation's name, perhaps after "gated-". transformers takes gated-gelu for gelu_new. Where
+   dense_act_fn and is_gated_act are there, too, they count more there; here they must say the same. */
 static void read_activation(checkpoint *files, t5_config *c)
 {
     static const char *const names[] = {"relu", "gelu_new", "gated-gelu", "gated-gelu_new", "gated-relu", NULL};
+    json config = files->config, function = json_get(config, "dense_act_fn");
     size_t kind;
-    if (json_get(files->config, "feed_forward_proj").type == JSON_NULL)
-        checkpoint_fail_member(files, files->config, "feed_forward_proj", "is null");
-    kind = checkpoint_choice(files, files->config, "feed_forward_proj", names);
+    if (json_get(config, "feed_forward_proj").type == JSON_NULL)
+        checkpoint_fail_member(files, config, "feed_forward_proj", "is null");
+    kind = checkpoint_choice(files, config, "feed_forward_proj", names);
     c->gated = kind >= 2;
     c->gelu = kind >= 1 && kind <= 3;
+    if (function.type > JSON_NULL && !json_is(function, c->gelu ? "gelu_new" : "relu"))
+        checkpoint_fail_member(files, config, "dense_act_fn", "is not what feed_forward_proj says");
+    if (checkpoint_flag(files, config, "is_gated_act", c->gated) != c->gated)
+        checkpoint_fail_member(files, config, "is_gated_act", "is not what feed_forward_proj says");
+}
+
+/* Members that nobody reads, and those that transformers takes for others of theirs. */
+static void note_others(checkpoint *files)
+{
+    /* clang-format off */
+    static const char *const known[] = {
+        "d_ff", "d_kv", "d_model", "dense_act_fn", "dropout_rate", "feed_forward_proj", "head_dim", "hidden_size",
+        "is_gated_act", "layer_norm_epsilon", "n_positions", "num_attention_heads", "num_decoder_layers", "num_heads",
+        "num_hidden_layers", "num_layers", "relative_attention_max_distance", "relative_attention_num_buckets",
+        "scale_decoder_outputs", "vocab_size", NULL};
+    /* clang-format on */
+    static const char *const *const lists[] = {checkpoint_unread, checkpoint_generating, known, NULL};
+    static const char *const same[][2] = {{"hidden_size", "d_model"},
+                                          {"num_attention_heads", "num_heads"},
+                                          {"num_hidden_layers", "num_layers"},
+                                          {"head_dim", "d_kv"}};
+    json config = files->config;
+    size_t i;
+    checkpoint_plain(files, config);
+    checkpoint_members(files, config, NULL, lists);
+    for (i = 0; i < sizeof same / sizeof *same; i++) {
+        size_t number = checkpoint_uint(files, config, same[i][1], 1, -1);
+        if (checkpoint_uint(files, config, same[i][0], 1, (long)number) != number)
+            checkpoint_fail_member(files, config, same[i][0], "is another name of a member that says otherwise");
+    }
+    if (checkpoint_flag(files, config, "tie_encoder_decoder", 0))
+        checkpoint_fail_member(files, config, "tie_encoder_decoder", "is true, which this program does not do");
 }
 
 static void read_config(checkpoint *files, t5_config *c)
 {
     static const char *const types[] = {"t5", NULL};
-    checkpoint_choice(files, files->config, "model_type", types);
+    checkpoint_type(files, files->config, types);
     read_numbers(files, c);
     read_activation(files, c);
+    read_ids(files, c);
+    note_others(files);
 }
 
 /* ==== Weights ==================================================================================================== */
@@ -113,23 +162,17 @@ static void read_stack(checkpoint *files, const t5_config *c, t5_stack *stack, c
     stack->norm = checkpoint_vector(files, c->d_model, "%s.final_layer_norm.weight", name);
 }
 
-/* The embedding may stand under any of its names, and under all of them; the head too, if they are one. */
+/* The embedding may stand under any of its names, and under all of them; and the head too, if they are one. */
 static void read_embedding(t5 *model)
 {
     static const char *const names[] = {"shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
-                                        "lm_head.weight"};
-    const t5_config *c = &model->config;
+                                        NULL};
+    t5_config *c = &model->config;
     checkpoint *files = &model->files;
-    int i, count = c->tied ? 4 : 3, first = 0;
-    while (first < count && !checkpoint_has(files, "%s", names[first]))
-        first++;
-    model->embedding = checkpoint_matrix(files, c->vocab_size, c->d_model, "%s", names[first % count]);
-    for (i = first + 1; i < count; i++)
-        if (checkpoint_has(files, "%s", names[i]))
-            checkpoint_matrix(files, c->vocab_size, c->d_model, "%s", names[i]);
-    model->head = model->embedding;
-    if (!c->tied)
-        model->head = checkpoint_matrix(files, c->vocab_size, c->d_model, "lm_head.weight");
+    checkpoint_ends(files, c->vocab_size, c->d_model, names, "lm_head.weight", c->tied, &model->embedding,
+                    &model->head);
+    c->tied = checkpoint_flag(files, files->config, "scale_decoder_outputs",
+                              c->tied && model->head.data == model->embedding.data);
 }
 
 static void read_weights(t5 *model)

@@ -18,10 +18,13 @@
        t5_end(&model, &text);
        t5_close(&model);
 
-   The models: t5-small and t5-base (relu, the output projected by the embedding), v1_1 and flan-t5 (gated gelu, a head of
-   its own), as they are published: config.json, model.safetensors (or its shards), tokenizer.json or, where there is none, spiece.model. Weights of F32, F16 and BF16 stay as and
-   where they are in the file; numbers in between are float. beam.h searches, translate.h makes text of text. t5.c is to be
-   compiled without -ffast-math, which loses sight of NaN and makes sums depend on addresses. */
+   The models: t5-small and t5-base (relu, the output projected by the embedding), v1_1 and flan-t5 (gated gelu, a head
+   of its own), as transformers 4 and 5 save them: config.json, generation_config.json if it is there, model.safetensors
+   or its shards, and tokenizer.json or, where there is none, spiece.model. The ids of generation_config.json count; how
+   to search is the caller's. What would change the results and is not done here is an error that names it; members that
+   nobody knows are in files.notes and tokens.notes. Weights of F32, F16 and BF16 stay as and where they are in the file;
+   numbers in between are float. beam.h searches, translate.h makes text of text. t5.c is to be compiled without
+   -ffast-math, which loses sight of NaN and makes sums depend on addresses. */
 #ifndef T5_H
 #define T5_H
 
@@ -44,7 +47,8 @@ typedef struct t5_config {
     size_t buckets, max_distance; /* relative_attention_num_buckets and _max_distance */
     double epsilon;               /* layer_norm_epsilon */
     int gelu, gated;              /* feed_forward_proj: relu, gated-gelu, .. */
-    int tied;                     /* tie_word_embeddings */
+    int tied;                     /* logits are of states times d_model^-0.5, as where the embedding learnt as the head:
+                                     scale_decoder_outputs, else tie_word_embeddings with no other head in the file */
     int32_t pad_id, eos_id, start_id;
 } t5_config;
 

@@ -2,10 +2,11 @@
 
     python3 examples/models/tests/check_decoder.py PROGRAM [NAME...]      PROGRAM: build/decode_ids; a few minutes
 
-Needs torch, transformers 4.57, numpy and safetensors. Each model of MODELS is built with random weights (golden/
-make_decoder.py) in a temporary directory and removed again: a few million parameters, 1000 tokens, files in f32, f16 or
-bf16, some in shards. Its prompt of 100 to 700 random ids is read, and continued by 200 greedy ones. Compared with
-transformers in float32 on the values that the files have, with eager attention:
+Needs torch, transformers 4.57 or 5.24, numpy and safetensors; of 5 the models of NEWER, too. Each model of MODELS is
+built with random weights (golden/make_decoder.py) in a temporary directory and removed again: a few million
+parameters, 1000 tokens, files in f32, f16 or bf16, some in shards. Its prompt of 100 to 700 random ids is read, and
+continued by 200 greedy ones. Compared with transformers in float32 on the values that the files have, with eager
+attention:
 
     logits    after each token of prompt and continuation: |ours - theirs| <= 1e-4 times the largest |logit| of the row
     ids       of the continuation: equal, all 200
@@ -93,6 +94,51 @@ MODELS = {
         attention_bias=True, mlp_bias=True, tie_word_embeddings=False, bos_token_id=1, eos_token_id=2, pad_token_id=0),
         {}),
 }
+
+
+def rope(kind, theta=10000.0, **more):
+    return dict(rope_type=kind, rope_theta=theta, **more)
+
+
+# What transformers 5 alone can say, in each family: rope_parameters of every type, tied and not.
+NEWER = {
+    "5: llama": ("llama", F32, 130, dict(BASE, tie_word_embeddings=True, rope_parameters=rope("linear", factor=3.0)),
+                 {}),
+    "5: llama, dynamic": ("llama", BF16, 150, dict(BASE, max_position_embeddings=128, rope_parameters=rope(
+        "dynamic", 5e4, factor=2.0)), {}),
+    "5: llama, own head": ("llama", BF16, 150, dict(BASE, rope_parameters=dict(LLAMA3, rope_theta=5e5)),
+                           dict(put=dict(tie_word_embeddings=True))),
+    "5: mistral": ("mistral", F16, 130, dict(BASE, sliding_window=64, rope_parameters=dict(YARN, rope_theta=1e5)), {}),
+    "5: qwen 2": ("qwen2", BF16, 130, dict(BASE, use_sliding_window=True, sliding_window=48, max_window_layers=2,
+                                           tie_word_embeddings=True, rope_parameters=rope("default", 1e6)), {}),
+    "5: qwen 3": ("qwen3", F32, 200, dict(BASE, head_dim=64, rope_parameters=dict(LLAMA3, rope_theta=1e6)), {}),
+    "5: gemma 2": ("gemma2", BF16, 130, dict(BASE, head_dim=64, query_pre_attn_scalar=48, sliding_window=40,
+                                             tie_word_embeddings=False, rope_parameters=rope("linear", factor=2.0)),
+                   {}),
+    "5: gemma 3": ("gemma3_text", BF16, 200, dict(
+        BASE, num_hidden_layers=7, head_dim=64, query_pre_attn_scalar=64, sliding_window=64, rope_parameters=dict(
+            full_attention=dict(YARN, rope_theta=1e6), sliding_attention=rope("linear", 1e4, factor=2.0))), {}),
+    "5: gemma 3, llama3": ("gemma3_text", F32, 200, dict(
+        BASE, head_dim=32, query_pre_attn_scalar=32, sliding_window=33, layer_types=TWO * 2, rope_parameters=dict(
+            full_attention=dict(LLAMA3, rope_theta=1e6), sliding_attention=rope("default", 300.0)),
+        tie_word_embeddings=False), {}),
+    "5: gemma 3, dynamic": ("gemma3_text", F32, 150, dict(
+        BASE, head_dim=32, query_pre_attn_scalar=32, sliding_window=33, max_position_embeddings=128,
+        rope_parameters=dict(full_attention=rope("dynamic", 1e5, factor=3.0),
+                             sliding_attention=rope("default", 1e4))), {}),
+    "5: gemma 3, eyes": ("gemma3", F16, 140, dict(text_config=dict(
+        BASE, head_dim=32, query_pre_attn_scalar=32, sliding_window=33, rope_parameters=dict(
+            full_attention=rope("linear", 1e6, factor=8.0), sliding_attention=rope("default", 1e4))),
+        vision_config=EYES, mm_tokens_per_image=4, image_token_index=999, boi_token_index=998, eoi_token_index=997),
+        dict(shards=2**21)),
+    "5: gpt-oss": ("gpt_oss", BF16, 130, dict(OSS, sliding_window=32, rope_parameters=rope("default", 1.5e5)), {}),
+    "5: gpt-oss, unsaid": ("gpt_oss", F32, 130, dict(OSS, sliding_window=32), dict(drop=["rope_parameters"])),
+    "5: smollm 3": ("smollm3", BF16, 150, dict(BASE, bos_token_id=1, eos_token_id=2, pad_token_id=0,
+                                               tie_word_embeddings=False, rope_parameters=dict(
+                                                   YARN, rope_theta=2e6)), {}),
+}
+if make_decoder.V5:
+    MODELS.update(NEWER)
 
 
 def reference(folder, prompt):

@@ -163,7 +163,7 @@ minds_terminals() {
 }
 
 part_generate() {
-    tool=13_generate always=--ids operands=text files='config.json model.safetensors tokenizer.json'
+    tool=13_generate always=--ids steady=--seed=1 operands=text files='config.json model.safetensors tokenizer.json'
     model=$models_tests/golden/generate prompt=$(cat $models_tests/golden/generate/prompt.txt)
     check "13_generate: greedy texts, ids, caches, threads" continues_prompts
     check "13_generate: tokenizer.model" continues_pieces

@@ -14,8 +14,19 @@ no_room() {
     [ ! -c /dev/full ] || check "$title" says_full "$tool: the output cannot be written" "$B/$tool" "$@"
 }
 
+# A member of config.json that nobody knows is named once, on stderr, and changes nothing.
+notes_members() {
+    copied && sed '1s/{/{"foo": 1, "b\\u001br": {},/' "$work/model/config.json" > "$work/config" &&
+        mv "$work/config" "$work/model/config.json" || return 1
+    it $steady "$model" $operands > "$work/one" &&
+        it $steady "$work/model" $operands > "$work/other" 2> "$work/messages" && cmp "$work/one" "$work/other" &&
+        printf '%s\n' "$tool: $work/model/config.json: unknown members are not looked at: foo, b\\x1br" |
+        cmp - "$work/messages"
+}
+
 # What programs that read a model do alike.
 alike() {
+    check "$tool: unknown members of config.json" notes_members
     it --help > "$work/shown"
     check "$tool --help" grep -q "^usage: $tool" "$work/shown"
     minds ": no model" 2 "the directory of a model is missing"

@@ -93,6 +93,16 @@ keeps_index() {
     echo 'my own file' > "$small.attn-index" && indexed 2 'is no index of vectors' && indexed 0 || return 1
     : > "$small.attn-index" && indexed 2 'is not whole' && indexed 0
 }
+# Prompts of the model's files stand before questions and before lines, as if they were typed.
+puts_prompts() (
+    model=$models_tests/golden/bert/v6
+    printf 'the cat\nthe mat\nit was\n' > "$small" && sed 's/^/line: /' "$small" > "$work/lines" && copied || return 1
+    sed 's/"line: "/""/; s/"find the "/""/' "$model/config_sentence_transformers.json" \
+        > "$work/model/config_sentence_transformers.json"
+    it "$model" "$small" 'worst cat' | cut -f 1,2 > "$work/one" && [ "$(wc -l < "$work/one")" -eq 3 ] &&
+        it "$work/model" "$work/lines" 'find the worst cat' | cut -f 1,2 | cmp - "$work/one" &&
+        ! it "$work/model" "$small" 'worst cat' | cut -f 1,2 | cmp -s - "$work/one"
+)
 # An index that cannot be written is told; what was there stays, and what was asked for is found.
 no_room_for_index() {
     printf 'the cat\nthe mat\n' > "$small" && rm -f "$small.attn-index" && mkdir "$small.attn-index" || return 1
@@ -130,6 +140,7 @@ part_search() {
     if [ -z "$RUN" ] && (ulimit -v 150000; it --threads 1 "$model" "$small" cat) > /dev/null 2>&1; then
         check "12_search: no memory for the lines" has_no_memory
     fi
+    check "12_search: prompts" puts_prompts
     check "12_search --embed" embeds
     times='loaded N s;embedded N lines N s N lines/s;embedded N tokens N s N tokens/s;'
     check "12_search --timing" \

@@ -8,7 +8,7 @@
 
 #include "examples/models/bert.h"
 
-static const char *const kinds[] = {"f32", "bf16", "cls", "prefixed"};
+static const char *const kinds[] = {"f32", "bf16", "cls", "prefixed", "v6"};
 
 enum { KINDS = sizeof kinds / sizeof *kinds, TEXTS = 7, PATH = 128, LONGEST = 24 };
 
@@ -81,7 +81,7 @@ TEST(bert_goldens)
         if (!open_kind(&model, kinds[k]) || !open_golden(&file, kinds[k]))
             continue;
         size_t d = model.config.hidden_size;
-        CHECK(model.config.max_seq_length == LONGEST);
+        CHECK(model.config.max_seq_length == LONGEST && !*model.files.notes);
         for (size_t text = 0; text < TEXTS; text++) {
             const safetensors_tensor *want = golden(&file, text, "ids");
             bert_text in = golden_text(&file, text);
@@ -96,15 +96,40 @@ TEST(bert_goldens)
             CHECK(bert_encode(&model, states, ids, starts, 1) == NULL);
             near_golden(states, golden(&file, text, "states"), starts[1] * d);
             bert_pool(&model, vector, states, starts[1]);
-            near_golden(vector, golden(&file, text, "vector"), d);
+            near_golden(vector, golden(&file, text, "vector"), model.config.dimension);
             CHECK(bert_embed(&model, vector, &in, 1) == NULL);
-            near_golden(vector, golden(&file, text, "vector"), d);
+            near_golden(vector, golden(&file, text, "vector"), model.config.dimension);
         }
         CHECK(model.tokens > 0 && model.truncated == 2); /* text 5, twice */
         safetensors_close(&file);
         bert_close(&model);
         test_release();
     }
+}
+
+/* Prompts of questions and of documents, and vectors that lose their end after they were normalised. */
+TEST(bert_prompts)
+{
+    bert model;
+    safetensors file;
+    float vector[32];
+    if (!open_kind(&model, "v6") || !open_golden(&file, "v6"))
+        return;
+    CHECK(model.config.dimension == 20 && model.config.hidden_size == 32 && model.prompt.size == 0);
+    CHECK(model.query.size == 9 && memcmp(model.query.text, "find the ", 9) == 0 && model.document.size == 6);
+    for (size_t text = 0; text < TEXTS; text++)
+        for (int side = 0; side < 3; side++) {
+            static const char *const names[] = {"vector", "query", "document"};
+            const bert_text none = {NULL, 0}, in = golden_text(&file, text);
+            test_case("text %lu, %s", (unsigned long)text, names[side]);
+            model.prompt = side == 0 ? none : side == 1 ? model.query : model.document;
+            for (int i = 0; i < 32; i++)
+                vector[i] = 7;
+            CHECK(bert_embed(&model, vector, &in, 1) == NULL && vector[20] == 7);
+            near_golden(vector, golden(&file, text, names[side]), 20);
+        }
+    safetensors_close(&file);
+    bert_close(&model);
 }
 
 /* ---- what must change nothing ---- */
@@ -381,7 +406,7 @@ TEST(bert_refuses)
         int file;
         const char *from, *to, *cause;
     } cases[] = {
-        {CONFIG, "\"bert\"", "\"mpnet\"", "model_type \"mpnet\" is none of bert"},
+        {CONFIG, "\"bert\"", "\"mpnet\"", "model_type \"mpnet\" is none of bert: a bias by distance is"},
         {CONFIG, "\"gelu\"", "\"relu\"", "hidden_act \"relu\" is none of gelu"},
         {CONFIG, "\"absolute\"", "\"relative_key\"", "position_embedding_type \"relative_key\" is none of absolute"},
         {CONFIG, "\"use_cache\"", "\"is_decoder\"", "is_decoder is true"},
@@ -393,12 +418,16 @@ TEST(bert_refuses)
         {CONFIG, "\"max_position_embeddings\": 32", "\"max_position_embeddings\": 1", "max_position_embeddings is no"},
         {CONFIG, "{", "[{", "byte "},
         {CONFIG, NULL, "[]", "object"},
+        {SENTENCES, NULL, "[]", "no JSON object"},
+        {TOKENIZER, NULL, "[]", "object"},
         {SENTENCES, "24", "1", "max_seq_length is no whole number from 2"},
         {SENTENCES, "24", "true", "max_seq_length is no whole number from 2"},
         {SENTENCES, "false", "0", "do_lower_case is neither true nor false"},
-        {MODULES, "models.Pooling", "models.Dense", "module 1 is none that bert.c has"},
-        {MODULES, "models.Transformer", "models.CLIPModel", "module 0 is none that bert.c has"},
-        {MODULES, "models.Normalize", "models.Pooling", "module 2 is none that bert.c has"},
+        {MODULES, "models.Pooling", "models.Dense", "module 1 is \"sentence_transformers.models.Dense\"; bert.c has"},
+        {MODULES, "models.Transformer", "models.CLIPModel",
+         "module 0 is \"sentence_transformers.models.CLIPModel\"; bert.c has"},
+        {MODULES, "models.Normalize", "models.Pooling",
+         "module 2 is \"sentence_transformers.models.Pooling\"; bert.c has"},
         {MODULES, "\"1_Pooling\"", "\"../x\"", "path is no name of a directory"},
         {MODULES, "\"path\": \"\"", "\"path\": \"0\"", "path of the Transformer"},
         {MODULES, NULL, "{}", "no JSON array"},
@@ -411,7 +440,28 @@ TEST(bert_refuses)
          "is none of mean, cls, max"},
         {POOLING, "32", "33", "is not the hidden_size of config.json"},
         {POOLING, NULL, "[]", "no JSON object"},
+        {CONFIG, "{", "{\"quantization_config\": {},", "quantization_config is there"},
+        {SENTENCES, "{", "{\"transformer_task\": \"fill-mask\",", "\"fill-mask\" is none of feature-extraction"},
+        {SENTENCES, "{", "{\"module_output_name\": \"scores\",", "module_output_name \"scores\" is none of token_emb"},
+        {SENTENCES, "{", "{\"modality_config\": {\"text\": {\"method_output_name\": \"logits\"}},",
+         "method_output_name \"logits\" is none of last_hidden_state"},
+        {SENTENCES, "{", "{\"processing_kwargs\": {\"text\": {}},", "processing_kwargs is there"},
+        {SENTENCES, "{", "{\"query_length\": 8,", "query_length is there"},
+        {MODULES, "sentence_transformers.models.Transformer", "custom_st.Transformer", "module 0 is \"custom_st.T"},
     };
+    static const char *const sentences[][2] = {
+        {"{\"default_prompt_name\": \"query\", \"prompts\": {\"query\": \"a\"}}", "default_prompt_name puts a prompt"},
+        {"{\"default_prompt_name\": \"other\"}", "default_prompt_name puts a prompt"},
+        {"{\"default_prompt_name\": 1}", "default_prompt_name puts a prompt"},
+        {"{\"prompts\": {\"query\": 1}}", "query is no string"},
+        {"{\"prompts\": [\"a\"]}", "prompts is no object"},
+        {"[]", "no JSON object"},
+        {"{\"truncate_dim\": 0}", "truncate_dim is no whole number from 1"},
+        {"{\"truncate_dim\": -2}", "truncate_dim is no whole number from 1"},
+        {"{\"model_type\": \"SparseEncoder\"}", "model_type \"SparseEncoder\" is none of SentenceTransformer"},
+        {"{\"similarity_fn_name\": \"manhattan\"}", "similarity_fn_name \"manhattan\" is none of cosine, dot"},
+        {"{\"similarity_fn_name\": \"dot\", \"truncate_dim\": 31}",
+         "similarity_fn_name is dot, where vectors are not"}};
     contents of[FILES];
     char other[PATH + 40];
     if (!begin_directory(of, "f32"))
@@ -424,8 +474,15 @@ TEST(bert_refuses)
     write_file(files[POOLING], NULL, 0);
     refuses("1_Pooling/config.json", "no such file");
     restore(of, POOLING);
-    write_file(files[PROMPTS], "{\"default_prompt_name\": \"query\"}", 32);
-    refuses(files[PROMPTS], "default_prompt_name puts a prompt before texts");
+    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
+        write_file(files[PROMPTS], sentences[i][0], strlen(sentences[i][0]));
+        refuses(files[PROMPTS], sentences[i][1]);
+    }
+    const char *include = "{\"prompts\": {\"query\": \"a\"}}";
+    write_file(files[PROMPTS], include, strlen(include));
+    with(of, POOLING, "{", "{\"include_prompt\": false,");
+    refuses(files[POOLING], "include_prompt is false, and there are prompts");
+    restore(of, POOLING);
     write_file(files[PROMPTS], NULL, 0);
     with(of, SENTENCES, "false", "true");
     with(of, TOKENIZER, "\"do_lower_case\": true", "\"do_lower_case\": false");
@@ -479,6 +536,41 @@ TEST(bert_defaults)
     if (CHECK(bert_open(&model, directory, NULL) == NULL)) {
         CHECK(model.config.max_seq_length == 32);
         bert_close(&model);
+    }
+    end_directory();
+}
+
+/* What is accepted beside that, and what is noted. */
+TEST(bert_notes)
+{
+    static const struct {
+        int file;
+        const char *text, *note;
+    } cases[] = {
+        {PROMPTS, "{\"default_prompt_name\": \"query\", \"similarity_fn_name\": \"dot\", \"truncate_dim\": 32}", ""},
+        {PROMPTS, "{\"default_prompt_name\": \"x\", \"prompts\": {\"x\": \"\", \"query\": null}}", ""},
+        {PROMPTS, "{\"truncate_dim\": 99, \"prompts\": {\"clustering\": \"c: \"}, \"truncate\": 1}",
+         "config_sentence_transformers.json: unknown members are not looked at: truncate\n"},
+        {PROMPTS, "{\"prompts\": {\"passage\": \"p: \"}}", "of prompts, query and document alone are used\n"},
+        {SENTENCES, "{\"max_seq_length\": 24, \"pooling\": 1}", "sentence_bert_config.json: unknown members are not"},
+        {POOLING, "{\"pooling_mode\": \"mean\", \"include_prompt\": false, \"weights\": []}",
+         "1_Pooling/config.json: unknown members are not looked at: weights\n"}};
+    contents of[FILES];
+    if (!begin_directory(of, "f32"))
+        return;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bert model;
+        write_file(files[cases[i].file], cases[i].text, strlen(cases[i].text));
+        const char *error = bert_open(&model, directory, NULL);
+        test_case("%s: %s", cases[i].text, error ? error : "open");
+        if (CHECK(!error)) {
+            CHECK(strstr(model.files.notes, cases[i].note) && (*cases[i].note || !*model.files.notes));
+            CHECK(model.config.dimension == 32);
+            bert_close(&model);
+        }
+        if (cases[i].file != PROMPTS)
+            restore(of, cases[i].file);
+        write_file(files[PROMPTS], NULL, 0);
     }
     end_directory();
 }

@@ -17,9 +17,9 @@ static void write_text(const char *name, const char *text)
 
 static void end(void)
 {
-    static const char *const names[] = {"config.json",      "other.json",    "model.safetensors",
-                                        "a.safetensors",    "b.safetensors", "model.safetensors.index.json",
-                                        "pytorch_model.bin"};
+    static const char *const names[] = {"config.json",       "other.json",         "model.safetensors",
+                                        "a.safetensors",     "b.safetensors",      "model.safetensors.index.json",
+                                        "pytorch_model.bin", "adapter_config.json"};
     remove_directory(names, sizeof names / sizeof *names);
     test_release();
 }
@@ -222,6 +222,9 @@ TEST(checkpoint_hostile_shards)
     refuses("model.safetensors: cannot be opened");
     write_text("pytorch_model.bin", "");
     refuses("pytorch_model.bin: only safetensors are read here");
+    write_model(0);
+    write_text("adapter_config.json", "{}");
+    refuses("adapter_config.json: an adapter, which nothing here adds");
     write_file("config.json", NULL, 0);
     refuses("config.json: ");
     end();
@@ -316,6 +319,112 @@ TEST(checkpoint_config)
     if (CHECK(checkpoint_open(&files, directory) == NULL)) {
         CHECK(json_is(json_get(files.config, "model_type"), "x") && files.count == 0 && files.tensors == 0);
         CHECK(!checkpoint_has(&files, "w.0"));
+        checkpoint_close(&files);
+    }
+    end();
+}
+
+/* Embeddings "e" and "f" and heads "h" and "b", the last of BF16: the numbers 1 to 4 each, but for one of `odd`. */
+static void write_ends(char odd)
+{
+    static const char header[] = "{\"e\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]},"
+                                 "\"f\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[16,32]},"
+                                 "\"h\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[32,48]},"
+                                 "\"b\":{\"dtype\":\"BF16\",\"shape\":[2,2],\"data_offsets\":[48,56]}}   ";
+    unsigned char bytes[8 + sizeof header - 1 + 56] = {sizeof header - 1, 0}, *at = bytes + 8 + sizeof header - 1;
+    const char *tensor;
+    memcpy(bytes + 8, header, sizeof header - 1);
+    bytes[1] = (unsigned char)((sizeof header - 1) >> 8);
+    for (tensor = "efhb"; *tensor; tensor++)
+        for (int i = 0; i < 4; i++) {
+            uint32_t bits = test_bits32((float)(i + 1 + (i == 3 && *tensor == odd)));
+            for (int n = *tensor == 'b' ? 2 : 0; n < 4; n++)
+                *at++ = (unsigned char)(bits >> 8 * n);
+        }
+    write_file("model.safetensors", bytes, sizeof bytes);
+}
+
+/* The file's head counts where it is another, whatever config.json says; where it is not, it is the embedding. */
+TEST(checkpoint_ends)
+{
+    static const char *const one[] = {"e", NULL}, *const two[] = {"none", "e", "f", NULL}, *const none[] = {"x", NULL};
+    static const struct {
+        char odd;
+        const char *const *names;
+        const char *head;
+        int tied, differ;
+        const char *says; /* an error, or what is noted */
+    } cases[] = {{0, one, "h", 0, 0, ""},
+                 {0, one, "h", 1, 0, ""},
+                 {'h', one, "h", 0, 1, ""},
+                 {'h', one, "h", 1, 1, ""},
+                 {0, one, "b", 1, 0, ""},
+                 {'b', one, "b", 1, 1, ""},
+                 {0, two, "h", 1, 0, ""},
+                 {'h', two, "h", 1, 1, ""},
+                 {0, one, "x", 1, 0, ""},
+                 {0, none, "h", 1, 0, ""},
+                 {0, one, "x", 0, 0, "there is no x: the embedding takes its place"},
+                 {'f', two, "h", 1, 0, "tensor f differs from e"},
+                 {0, none, "h", 0, 0, "tensor x is missing"},
+                 {0, none, "y", 1, 0, "tensor x is missing"}};
+    if (!begin())
+        return;
+    write_text("config.json", "{}");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        checkpoint files;
+        attn_mat embedding = {NULL, ATTN_F32, 0, 0, 0, 0}, head = embedding;
+        test_case("case %d", (int)i);
+        write_ends(cases[i].odd);
+        if (!CHECK(open_all(&files, NULL) == NULL))
+            continue;
+        checkpoint_ends(&files, 2, 2, cases[i].names, cases[i].head, cases[i].tied, &embedding, &head);
+        CHECK(strstr(files.failed ? files.error : files.notes, cases[i].says) && (*cases[i].says || !*files.notes));
+        CHECK(files.failed == (strncmp(cases[i].says, "tensor", 6) == 0));
+        if (!files.failed) {
+            CHECK((embedding.data != head.data) == cases[i].differ);
+            CHECK(attn_mat_get(embedding, 1, 1) == 4 && attn_mat_get(head, 1, 1) == 4 + cases[i].differ);
+        }
+        checkpoint_close(&files);
+    }
+    end();
+}
+
+/* What is on no list is noted: once for a file, with its path, and shown as it can be. */
+TEST(checkpoint_notes)
+{
+    static const char *const known[] = {"n", "act", NULL}, *const more[] = {"sub", NULL};
+    static const char *const *const lists[] = {known, more, NULL};
+    char all[5000] = "{\"n\":1", want[400];
+    checkpoint files;
+    if (!begin())
+        return;
+    write_model(0);
+    write_text("config.json", "{\"a\\u0063t\":1,\"n\":2,\"foo\":null,\"sub\":{\"n\":1,\"bar\":{}},\"b\\u001bc\":[]}");
+    if (CHECK(open_all(&files, NULL) == NULL)) {
+        checkpoint_members(&files, files.config, NULL, lists);
+        checkpoint_members(&files, json_get(files.config, "sub"), "sub", lists);
+        checkpoint_members(&files, json_get(files.config, "foo"), "foo", lists);
+        snprintf(want, sizeof want,
+                 "%s/config.json: unknown members are not looked at: foo, b\\x1bc\n"
+                 "%s/config.json: sub: unknown members are not looked at: bar\n",
+                 directory, directory);
+        CHECK(strcmp(files.notes, want) == 0);
+        checkpoint_close(&files);
+    }
+    for (int i = 0; i < 400; i++)
+        sprintf(all + strlen(all), ",\"x%d\":%d", i, i);
+    strcat(all, "}");
+    write_text("config.json", all);
+    if (CHECK(open_all(&files, NULL) == NULL)) {
+        for (int i = 0; i < 20; i++)
+            checkpoint_members(&files, files.config, NULL, lists);
+        CHECK(strstr(files.notes, "x0, x1") && strlen(files.notes) < sizeof files.notes);
+        CHECK(files.notes[strlen(files.notes) - 1] == '\n');
+        files.notes[0] = 0;
+        checkpoint_fail(&files, "wrong");
+        checkpoint_note(&files, "nobody reads this");
+        CHECK(!*files.notes);
         checkpoint_close(&files);
     }
     end();

@@ -8,16 +8,18 @@
 
 #include "examples/models/decoder.h"
 
-static const char *const names[] = {"llama_f32",         "llama3_bf16",      "llama_bias_f16",    "llama_dynamic_bf16",
-                                    "llama_yarn_bf16",   "mistral_bf16",     "mistral_full_f16",  "qwen2_bf16",
-                                    "qwen2_window_f16",  "qwen3_bf16",       "qwen3_mixed_f16",   "gemma2_bf16",
-                                    "gemma2_plain_f16",  "gemma3_text_bf16", "gemma3_bf16",       "gpt_oss_bf16",
-                                    "gpt_oss_plain_f16", "smollm3_bf16",     "smollm3_window_f16"};
+static const char *const names[] = {"llama_f32",         "llama3_bf16",      "llama_bias_f16",     "llama_dynamic_bf16",
+                                    "llama_yarn_bf16",   "mistral_bf16",     "mistral_full_f16",   "qwen2_bf16",
+                                    "qwen2_window_f16",  "qwen3_bf16",       "qwen3_mixed_f16",    "gemma2_bf16",
+                                    "gemma2_plain_f16",  "gemma3_text_bf16", "gemma3_bf16",        "gpt_oss_bf16",
+                                    "gpt_oss_plain_f16", "smollm3_bf16",     "smollm3_window_f16", "llama_v5",
+                                    "qwen2_v5",          "gemma3_v5",        "gpt_oss_v5"};
 
 static const decoder_family families[] = {
-    DECODER_LLAMA,  DECODER_LLAMA,   DECODER_LLAMA,   DECODER_LLAMA,   DECODER_LLAMA,  DECODER_MISTRAL, DECODER_MISTRAL,
-    DECODER_QWEN2,  DECODER_QWEN2,   DECODER_QWEN3,   DECODER_QWEN3,   DECODER_GEMMA2, DECODER_GEMMA2,  DECODER_GEMMA3,
-    DECODER_GEMMA3, DECODER_GPT_OSS, DECODER_GPT_OSS, DECODER_SMOLLM3, DECODER_SMOLLM3};
+    DECODER_LLAMA,   DECODER_LLAMA,  DECODER_LLAMA,  DECODER_LLAMA,   DECODER_LLAMA,   DECODER_MISTRAL,
+    DECODER_MISTRAL, DECODER_QWEN2,  DECODER_QWEN2,  DECODER_QWEN3,   DECODER_QWEN3,   DECODER_GEMMA2,
+    DECODER_GEMMA2,  DECODER_GEMMA3, DECODER_GEMMA3, DECODER_GPT_OSS, DECODER_GPT_OSS, DECODER_SMOLLM3,
+    DECODER_SMOLLM3, DECODER_LLAMA,  DECODER_QWEN2,  DECODER_GEMMA3,  DECODER_GPT_OSS};
 
 enum { NAMES = sizeof names / sizeof *names, DYNAMIC = 3, PATH = 128, LONG = 700, CHUNK = 512 };
 
@@ -107,6 +109,7 @@ TEST(decoder_goldens)
         int32_t *ids = ids_of(prompt);
         float *logits = floats(n * V);
         CHECK(c->family == families[k] && want->shape[1] == V);
+        CHECK(!*model.files.notes == (strcmp(names[k], "gpt_oss_plain_f16") != 0)); /* what a library writes is known */
         CHECK(c->tie_word_embeddings == (model.head.data == model.embedding.data));
         CHECK(decoder_begin(&model, &text, n + 64, ATTN_F32) == NULL);
         CHECK(decoder_read_all(&model, &text, ids, n, logits) == NULL && text.length == n);
@@ -701,6 +704,12 @@ TEST(decoder_altered_llama)
         {"\"llama\"", "\"bert\"", "config.json",
          "model_type \"bert\" is none of llama, mistral, qwen2, qwen3, gemma2, gemma3_text, "
          "gpt_oss, smollm3, gemma3"},
+        {"\"llama\"", "\"phi3\"", "config.json", "gemma3: its query, key and value are one matrix, as are gate and up"},
+        {"\"llama\"", "\"olmo2\"", "config.json", "gemma3: its norms come after attention and feed-forward alone"},
+        {"\"llama\"", "\"granite\"", "config.json", "gemma3: multipliers of embeddings, attention, residuals and"},
+        {"\"llama\"", "\"qwen3_moe\"", "config.json", "gemma3: experts are missing here"},
+        {"\"llama\"", "\"mixtral\"", "config.json", "gemma3: experts are missing here"},
+        {"\"llama\"", "\"t5\"", "config.json", "gemma3: 05_translate runs it"},
         {"\"model_type\": \"llama\"", "\"model_type\": 5", "config.json", "model_type is none of"},
         {"\"model_type\": \"llama\"", "\"x\": 5", "config.json", "model_type is missing"},
         {"\"model_type\": \"llama\"", "\"model_type\": \"gemma3\"", "config.json", "text_config is no object"},
@@ -747,7 +756,7 @@ TEST(decoder_altered_llama)
         {"\"rope_type\": \"yarn\"", "\"type\": \"yarn\"", "", ""},
         {"\"rope_type\": \"yarn\"", "\"x\": \"yarn\"", "config.json", "rope_scaling has no rope_type"},
         {"\"rope_type\": \"yarn\"", "\"type\": \"mrope\", \"rope_type\": \"yarn\"", "config.json",
-         "rope_scaling differ"},
+         "type and rope_type of a rotation differ"},
         {"\"rope_scaling\": {", "\"rope_scaling\": null, \"other\": {", "", ""},
         {"\"rope_scaling\": {", "\"rope_scaling\": [], \"other\": {", "config.json", "rope_scaling is no object"},
         {"\"factor\": 4.0", "\"factors\": 4.0", "config.json", "factor is missing"},
@@ -760,10 +769,34 @@ TEST(decoder_altered_llama)
         {"\"attention_bias\": false", "\"attention_bias\": true", "model.safetensors", "q_proj.bias is missing"},
         {"\"mlp_bias\": false", "\"mlp_bias\": true", "model.safetensors", "gate_proj.bias is missing"},
         {"{", "{\"quantization_config\": {},", "config.json", "quantization_config is there"},
-        {"{", "{\"rope_parameters\": {},", "config.json", "rope_parameters is there"},
+        {"{", "{\"per_layer_config\": {\"0\": {}},", "config.json", "per_layer_config is there"},
+        {"{", "{\"original_max_position_embeddings\": 24,", "", ""},
+        {"{", "{\"original_max_position_embeddings\": 25,", "config.json", "differs from that of the rotation"},
+        {"{", "{\"rope_parameters\": null,", "", ""},
+        {"{", "{\"rope_parameters\": [],", "config.json", "rope_parameters is no object"},
+        {"{", "{\"rope_parameters\": {},", "config.json", "rope_scaling differs from rope_parameters"},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {", "", ""},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"rope_theta\": 1e4, ", "", ""},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"rope_theta\": 5000, ", "config.json",
+         "rope_theta differs from the rope_theta of rope_parameters"},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"rope_theta\": 0, ", "config.json", "rope_theta"},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"partial_rotary_factor\": 0.5, ", "config.json",
+         "partial_rotary_factor is not 1"},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 4}, \"rope_scaling\": {",
+         "config.json", "rope_scaling differs from rope_parameters"},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"full_attention\": {}}, \"x\": {", "config.json",
+         "differs by layer types, which it does in a gemma3 alone"},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {}, \"other\": {", "", ""},
+        {"\"rope_scaling\": {", "\"rope_parameters\": {\"factor\": 2}, \"other\": {", "config.json",
+         "rope_parameters has no rope_type"},
         {"{", "{\"attention_chunk_size\": 8,", "config.json", "attention_chunk_size is there"},
         {"{", "{\"partial_rotary_factor\": 0.5,", "config.json", "partial_rotary_factor is not 1"},
         {"{", "{\"partial_rotary_factor\": 1,", "", ""},
+        {"{", "{\"is_causal\": false,", "config.json", "is_causal is false"},
+        {"{", "{\"is_causal\": true,", "", ""},
+        {"{", "{\"rope_interleaved\": true,", "config.json", "rope_interleaved is true"},
+        {"{", "{\"pruned_heads\": {\"0\": [1]},", "config.json", "pruned_heads is there"},
+        {"{", "{\"pruned_heads\": {},", "", ""},
         {"{", "{\"is_encoder_decoder\": true,", "config.json", "is_encoder_decoder is true"},
         {"{", "{\"add_cross_attention\": true,", "config.json", "add_cross_attention is true"},
         {"{", "{\"attn_logit_softcapping\": 30.0,", "config.json", "attn_logit_softcapping"},
@@ -836,6 +869,8 @@ TEST(decoder_altered_others)
         {"\"num_local_experts\": 1", "\"num_local\": 32", "config.json", "num_local_experts is 128"},
         {"\"num_experts_per_tok\": 1", "\"num_experts_per_tok\": 4", "config.json", "num_experts_per_tok is 4"},
         {"{", "{\"swiglu_limit\": 7.0,", "", ""},
+        {"{", "{\"swiglu_alpha\": 1.7,", "config.json", "swiglu_alpha is not 1.702"},
+        {"{", "{\"num_experts\": 4,", "config.json", "num_experts differs"},
         {"{", "{\"swiglu_limit\": 5.0,", "config.json", "swiglu_limit is not 7"},
         {"{", "{\"hidden_act\": \"gelu\",", "config.json", "hidden_act is not silu"},
         {"\"sliding_window\": 5", "\"sliding_window\": null", "config.json", "sliding_window is null"},
@@ -850,6 +885,16 @@ TEST(decoder_altered_others)
         {"\"no_rope_layers\": [", "\"no_rope_layers\": null, \"other\": [", "", ""},
         {"\"no_rope_layer_interval\": 4", "\"no_rope_layer_interval\": 0", "", ""},
         {"\"sliding_window\": 6", "\"sliding_window\": null", "", ""}};
+    static const char *const nested[][4] = {
+        {"\"sliding_attention\": {", "\"sliding_attention\": [], \"x\": {", "config.json", "has one that is none"},
+        {"\"sliding_attention\": {", "\"sliding_attention\": null, \"x\": {", "", ""},
+        {"\"rope_parameters\": {", "\"rope_parameters\": {\"rope_type\": \"default\"}, \"x\": {", "config.json",
+         "rope_parameters has neither full_attention nor sliding_attention"},
+        {"\"rope_parameters\": {", "\"rope_local_base_freq\": 300, \"rope_parameters\": {", "config.json",
+         "rope_local_base_freq differs from the rope_theta"},
+        {"\"rope_parameters\": {", "\"rope_theta\": 3e4, \"rope_parameters\": {", "", ""},
+        {"\"rope_type\": \"yarn\"", "\"rope_type\": \"yarn\", \"truncate\": false", "config.json",
+         "truncate is false"}};
     static const struct {
         const char *name;
         const char *const (*altered)[4];
@@ -860,10 +905,48 @@ TEST(decoder_altered_others)
                {"qwen3_mixed_f16", qwen3, sizeof qwen3 / sizeof *qwen3},
                {"gemma2_bf16", gemma2, sizeof gemma2 / sizeof *gemma2},
                {"gemma3_bf16", gemma3, sizeof gemma3 / sizeof *gemma3},
+               {"gemma3_v5", nested, sizeof nested / sizeof *nested},
                {"gpt_oss_bf16", oss, sizeof oss / sizeof *oss},
                {"smollm3_window_f16", smol, sizeof smol / sizeof *smol}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         try_altered(all[i].name, all[i].altered, all[i].count);
+}
+
+/* Members that nobody knows are noted in a line for each object, and change nothing. */
+TEST(decoder_unknown_members)
+{
+    static const char *const altered[][2] = {
+        {"\"hidden_size\"", "\"qk_norms\": true, \"logit_scale\": 2, \"hidden_size\""},
+        {"\"query_pre_attn_scalar\"", "\"no_rope_layers\": [0], \"query_pre_attn_scalar\""},
+        {"\"rope_theta\"", "\"rope_base\": 2, \"rope_theta\""}};
+    static const char *const wanted[] = {
+        "config.json: text_config: unknown members are not looked at: qk_norms, logit_scale\n",
+        "config.json: text_config: unknown members are not looked at: no_rope_layers\n",
+        "config.json: rope_parameters: unknown members are not looked at: rope_base\n"};
+    contents of[2];
+    if (!begin_directory(of, "gemma3_v5"))
+        return;
+    for (size_t i = 0; i < 3; i++) {
+        decoder model;
+        if (!write_replaced(of, altered[i][0], altered[i][1]))
+            continue;
+        const char *error = decoder_open(&model, directory, NULL);
+        test_case("%s: %s", altered[i][1], error ? error : "open");
+        if (!CHECK(!error))
+            continue;
+        char *end = strchr(model.files.notes, '\n');
+        CHECK(strstr(model.files.notes, wanted[i]) && end && !end[1]);
+        decoder_close(&model);
+    }
+    write_file(files[0], of[0].bytes, of[0].size);
+    const char *generation = "{\"foo\": 1, \"do_sample\": false}";
+    decoder model;
+    write_file(files[2], generation, strlen(generation));
+    if (CHECK(decoder_open(&model, directory, NULL) == NULL)) {
+        CHECK(strstr(model.files.notes, "generation_config.json: unknown members are not looked at: foo\n"));
+        decoder_close(&model);
+    }
+    end_directory();
 }
 
 /* generation_config.json: what is done is read, what would change the text and is not done is refused. */
@@ -881,6 +964,10 @@ TEST(decoder_generation)
                                            {"{\"do_sample\": true, \"min_p\": 0.1}", "min_p"},
                                            {"{\"suppress_tokens\": [1]}", "suppress_tokens"},
                                            {"{\"forced_eos_token_id\": 1}", "forced_eos_token_id"},
+                                           {"{\"token_healing\": true}", "token_healing"},
+                                           {"{\"dola_layers\": \"high\"}", "dola_layers"},
+                                           {"{\"constraints\": [[1]]}", "constraints"},
+                                           {"{\"do_sample\": true, \"top_h\": 0.5}", "top_h"},
                                            {"[]", "no JSON object"},
                                            {"{", "byte "}};
     contents of[2];
@@ -905,6 +992,7 @@ TEST(decoder_generation)
     write_file(files[2], fine, strlen(fine));
     if (CHECK(decoder_open(&model, directory, NULL) == NULL)) {
         CHECK(model.config.eos_count == 1 && model.config.eos_ids[0] == 2 && model.config.top_k == 0);
+        CHECK(strstr(model.files.notes, "top_k is null"));
         CHECK_NEAR((real)model.config.temperature, 1, 0);
         decoder_close(&model);
     }
@@ -935,7 +1023,7 @@ TEST(decoder_weights)
 {
     static const char *const altered[][3] = {
         {"\"model.norm.weight\"", "\"model.norms.weight\"", "tensor model.norm.weight is missing"},
-        {"\"lm_head.weight\"", "\"lm_heads.weight\"", "tensor lm_head.weight is missing"},
+        {"\"lm_head.weight\"", "\"lm_heads.weight\"", "tensor lm_heads.weight is none of a Llama"},
         {"layers.1.mlp.up_proj", "layers.1.mlp.up_prox", "tensor model.layers.1.mlp.up_proj.weight is missing"},
         {"self_attn.k_proj", "self_attn.k_prox", "k_proj.weight is missing"},
         {"[72,16]", "[16,72]", "is 16 x 72, not 72 x 16"},
@@ -1005,6 +1093,35 @@ TEST(decoder_names)
             refuses(files[1], "tensor audio_tower.");
         end_directory();
     }
+}
+
+/* A head of its own is used whatever tie_word_embeddings says. */
+TEST(decoder_heads)
+{
+    static const char *const said[] = {"true", "false", "null"};
+    contents of[2];
+    float *want = floats(72), *got = floats(72);
+    int32_t *ids = long_text();
+    if (!begin_directory(of, "llama_yarn_bf16"))
+        return;
+    for (int turn = 0; turn < 4; turn++) {
+        decoder model;
+        decoder_text text;
+        char with[60];
+        snprintf(with, sizeof with, "\"tie_word_embeddings\": %s", said[turn % 3]);
+        if (turn && !write_replaced(of, "\"tie_word_embeddings\": false", with))
+            continue;
+        if (!CHECK(decoder_open(&model, directory, NULL) == NULL))
+            continue;
+        CHECK(!model.config.tie_word_embeddings && !*model.files.notes);
+        CHECK(decoder_begin(&model, &text, 9, ATTN_F32) == NULL);
+        CHECK(decoder_read(&model, &text, ids, 9, turn ? got : want) == NULL);
+        decoder_end(&model, &text);
+        decoder_close(&model);
+        if (turn)
+            same_bits(got, want, 72);
+    }
+    end_directory();
 }
 
 static void collect(void *user, double part)

@@ -534,7 +534,7 @@ TEST(t5_no_memory)
 
 /* ---- directories that are no model ---- */
 
-static const char *const files[] = {"config.json", "model.safetensors", "spiece.model"};
+static const char *const files[] = {"config.json", "model.safetensors", "spiece.model", "generation_config.json"};
 
 static int begin_directory(contents *of, const char *kind)
 {
@@ -551,7 +551,7 @@ static int begin_directory(contents *of, const char *kind)
 
 static void end_directory(void)
 {
-    remove_directory(files, 3);
+    remove_directory(files, 4);
     test_release();
 }
 
@@ -709,11 +709,13 @@ TEST(t5_config)
         {"eos_token_id\": 1", "eos_token_id\": 1104", "config.json", "is not below vocab_size"},
         {"pad_token_id\": 0", "pad_token_id\": 1104", "config.json", "is not below vocab_size"},
         {"start_token_id\": 0", "start_token_id\": 1104", "config.json", "is not below vocab_size"},
-        {"\"gated-gelu\"", "\"relu\"", "model.safetensors", "DenseReluDense.wi.weight is missing"},
+        {"\"gated-gelu\"", "\"relu\"", "config.json", "dense_act_fn is not what feed_forward_proj says"},
+
         {"\"gated-gelu\"", "\"gated-silu\"", "config.json", "feed_forward_proj"},
         {"\"gated-gelu\"", "null", "config.json", "feed_forward_proj"},
         {"embeddings\": false", "embeddings\": 0", "config.json", "tie_word_embeddings"},
-        {"\"t5\"", "\"bert\"", "config.json", "model_type"},
+        {"\"t5\"", "\"bert\"", "config.json", "model_type \"bert\" is none of t5: 12_search runs it"},
+        {"\"t5\"", "\"bart\"", "config.json", "is none of t5: learnt positions and layer norms are missing here"},
         {"{", "[", "config.json", "byte "},
         {"\n}", "\n}}", "config.json", "byte "}};
     contents of[3];
@@ -873,6 +875,139 @@ TEST(t5_embedding)
         translate_free(&want, 1);
         end_directory();
     }
+}
+
+/* A head of its own is used, and its logits are not scaled unless scale_decoder_outputs says so: as transformers 5
+   writes what had no tied head. A copy of the embedding that is another is refused. */
+TEST(t5_heads)
+{
+    static const struct {
+        const char *said;
+        int scaled;
+    } cases[] = {{"false", 0},
+                 {"true", 0},
+                 {"true, \"scale_decoder_outputs\": false", 0},
+                 {"false, \"scale_decoder_outputs\": true", 1},
+                 {"true, \"scale_decoder_outputs\": true", 1}};
+    translate_opts opts = translate_defaults();
+    translate_text text = {"The house is wonderful.", 23};
+    contents of[3];
+    translation want = {0}, got;
+    opts.search.max_length = 9;
+    if (!begin_directory(of, "v1_1_f32"))
+        return;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char with[80];
+        size_t size;
+        t5 model;
+        snprintf(with, sizeof with, "\"tie_word_embeddings\": %s", cases[i].said);
+        char *config = replaced(of[0], "\"tie_word_embeddings\": false", with, &size);
+        test_case("%s", with);
+        if (!CHECK(config != NULL))
+            continue;
+        write_file(files[0], config, size);
+        if (!CHECK(t5_open(&model, directory, NULL) == NULL))
+            continue;
+        CHECK(model.head.data != model.embedding.data && model.config.tied == cases[i].scaled);
+        CHECK(translate(&model, &opts, &text, 1, i ? &got : &want, NULL) == NULL);
+        if (i) {
+            CHECK((test_bits32(got.score) == test_bits32(want.score)) == !cases[i].scaled);
+            translate_free(&got, 1);
+        }
+        t5_close(&model);
+    }
+    translate_free(&want, 1);
+    end_directory();
+    if (!begin_directory(of, "t5_bf16"))
+        return;
+    safetensors file;
+    CHECK(safetensors_parse(&file, of[1].bytes, of[1].size, "model") == NULL);
+    const safetensors_tensor *copy = safetensors_find(&file, "decoder.embed_tokens.weight");
+    if (CHECK(copy != NULL))
+        ((unsigned char *)of[1].bytes)[(const char *)copy->data - of[1].bytes] ^= 1;
+    safetensors_close(&file);
+    write_file(files[1], of[1].bytes, of[1].size);
+    refuses(files[1], "tensor decoder.embed_tokens.weight differs from shared.weight");
+    end_directory();
+}
+
+/* The same translations with config.json and generation_config.json of transformers 5. */
+TEST(t5_version_5)
+{
+    static const char *const some[] = {"t5_f16", "v1_1_bf16"};
+    translate_opts opts = translate_defaults();
+    translate_text text = {"The house is wonderful.", 23};
+    opts.search.max_length = 20;
+    for (size_t k = 0; k < 2; k++) {
+        contents of[3], config, generation = read_all("examples/models/tests/golden/t5/v5/generation_config.json");
+        char path[PATH + 32];
+        translation want = {0}, got;
+        if (!begin_directory(of, some[k]))
+            return;
+        snprintf(path, sizeof path, "examples/models/tests/golden/t5/v5/%s.json", some[k]);
+        config = read_all(path);
+        for (int turn = 0; turn < 2; turn++) {
+            t5 model;
+            const char *error = t5_open(&model, directory, NULL);
+            test_case("%s, %d: %s", some[k], turn, error ? error : "open");
+            if (!CHECK(!error))
+                continue;
+            CHECK(!*model.files.notes && model.config.tied == (k == 0));
+            CHECK(translate(&model, &opts, &text, 1, turn ? &got : &want, NULL) == NULL);
+            if (turn) {
+                CHECK(got.count == want.count && test_bits32(got.score) == test_bits32(want.score));
+                translate_free(&got, 1);
+            }
+            t5_close(&model);
+            write_file(files[0], config.bytes, config.size);
+            write_file(files[3], generation.bytes, generation.size);
+        }
+        translate_free(&want, 1);
+        end_directory();
+    }
+}
+
+/* generation_config.json: its ids count, and what it asks for in vain is refused. Of config.json what is noted. */
+TEST(t5_generation)
+{
+    static const char *const wrong[][2] = {{"{\"forced_bos_token_id\": 5}", "forced_bos_token_id is something"},
+                                           {"{\"suppress_tokens\": [5]}", "suppress_tokens is something"},
+                                           {"{\"repetition_penalty\": 1.5}", "repetition_penalty is something"},
+                                           {"{\"min_length\": 5}", "min_length is something"},
+                                           {"{\"decoder_start_token_id\": -1}", "decoder_start_token_id is no whole"},
+                                           {"{\"eos_token_id\": [1, 2]}", "eos_token_id is no whole number"},
+                                           {"[]", "no JSON object"}};
+    static const char *const altered[][3] = {
+        {"{", "{\"hidden_size\": 21,", "hidden_size is another name"},
+        {"{", "{\"head_dim\": 9,", "head_dim is another name"},
+        {"\"dense_act_fn\": \"gelu_new\"", "\"dense_act_fn\": \"relu\"",
+         "dense_act_fn is not what feed_forward_proj says"},
+        {"\"is_gated_act\": true", "\"is_gated_act\": false", "is_gated_act is not what"},
+        {"{", "{\"tie_encoder_decoder\": true,", "tie_encoder_decoder is true"},
+        {"{", "{\"per_layer_config\": {\"0\": {}},", "per_layer_config is there"}};
+    const char *fine = "{\"decoder_start_token_id\": 3, \"num_beams\": 2, \"no_repeat_ngram_size\": 3, \"x\": 1}";
+    contents of[3];
+    t5 model;
+    size_t size;
+    char *config;
+    if (!begin_directory(of, "v1_1_f32"))
+        return;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        write_file(files[3], wrong[i][0], strlen(wrong[i][0]));
+        refuses(files[3], wrong[i][1]);
+    }
+    write_file(files[3], fine, strlen(fine));
+    for (size_t i = 0; i < sizeof altered / sizeof *altered; i++)
+        refuses_replaced(of, 0, altered[i][0], altered[i][1], files[0], altered[i][2]);
+    config = replaced(of[0], "{", "{\"hidden_size\": 20, \"lora\": 1,", &size);
+    write_file(files[0], config, size);
+    if (CHECK(t5_open(&model, directory, NULL) == NULL)) {
+        CHECK(model.config.start_id == 3 && model.config.eos_id == 1);
+        CHECK(strstr(model.files.notes, "generation_config.json: unknown members are not looked at: x\n"));
+        CHECK(strstr(model.files.notes, "/config.json: unknown members are not looked at: lora\n"));
+        t5_close(&model);
+    }
+    end_directory();
 }
 
 /* A tensor of BF16 is NaN throughout: that shows in the end, whatever is made of it on the way. */

@@ -3,7 +3,8 @@ sentence-transformers make of them.
 
     python3 make_bert.py [NAME...]    all of them, or those named; seconds
 
-It takes torch 2.13.0, transformers 4.57.6, sentence-transformers 5.7.0 and safetensors. Each directory is a model as it
+It takes torch 2.13.0, transformers 4.57.6, sentence-transformers 5.7.0 and safetensors; for v6 transformers 5.24.0 and
+sentence-transformers 6.2.0. Without names it makes those of the library that it finds. Each directory is a model as it
 is published: config.json, model.safetensors, vocab.txt or tokenizer.json, and what says how a text becomes a vector. Of
 them
 
@@ -13,6 +14,7 @@ them
     cls       the state of [CLS] of F16, not normalised, one token type
     prefixed  names that begin with "bert.", gamma and beta, a pooler and the head of the language model beside it; the
               largest of each dimension
+    v6        as these libraries save it: BF16, vectors of 20 numbers of 32, prompts for questions and documents
 
 golden.safetensors has for text I = 0, 1, ... (count up until a name is missing)
 
@@ -20,6 +22,7 @@ golden.safetensors has for text I = 0, 1, ... (count up until a name is missing)
     I.ids     I32 [n]               its tokens, [CLS] and [SEP] among them, truncated
     I.states  F32 [n, hidden_size]  what the encoder gives; computed in double
     I.vector  F32 [hidden_size]     the sentence's embedding; computed in double
+    I.query, I.document             of v6: as a question and as a document; by sentence-transformers in F32
 """
 
 import json
@@ -58,6 +61,11 @@ MODELS = {  # dtype, pooling, normalised, options
     "cls": (torch.float16, "cls", False, dict(type_vocab_size=1, num_attention_heads=1, intermediate_size=40)),
     "prefixed": (torch.bfloat16, "max", True, dict(type_vocab_size=2, num_hidden_layers=1)),
 }
+
+V6 = transformers.__version__ >= "5"
+if V6:
+    MODELS = {"v6": (torch.bfloat16, "mean", True, dict(type_vocab_size=2, num_hidden_layers=1))}
+PROMPTS = {"query": "find the ", "document": "line: ", "other": "no "}
 
 
 def vocabulary():
@@ -155,6 +163,24 @@ def save(path, name, model, tokenizer, dtype, pooling, normalised):
             "tokenizer_class": "BertTokenizer", "model_max_length": 32})
 
 
+def save_by_library(path, model, tokenizer, dtype, pooling):
+    """The same with the library's own functions."""
+    from sentence_transformers.base.modules import Normalize, Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+    bare = path + "/bare"
+    copy = BertModel(model.config).to(dtype)
+    copy.load_state_dict(model.state_dict())
+    copy.save_pretrained(bare)
+    tokenizer.save_pretrained(bare)
+    parts = [Transformer(bare, max_seq_length=24, model_kwargs={"dtype": dtype}), Pooling(32, pooling), Normalize()]
+    sentence_transformers.SentenceTransformer(modules=parts, device="cpu", truncate_dim=20, prompts=PROMPTS,
+                                              similarity_fn_name="cosine").save_pretrained(path)
+    shutil.rmtree(bare)
+    for name in ("vocab.txt", "README.md"):
+        if os.path.exists(os.path.join(path, name)):
+            os.remove(os.path.join(path, name))
+
+
 def pool(states, pooling, normalised):
     x = {"mean": states.mean(0), "cls": states[0], "max": states.max(0).values}[pooling]
     return torch.nn.functional.normalize(x, dim=0) if normalised else x
@@ -173,7 +199,10 @@ def make(name):
     config = BertConfig(**{**dict(vocab_size=len(words), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
                                   intermediate_size=64, max_position_embeddings=32, layer_norm_eps=1e-12), **options})
     model = random_model(config, 7).to(dtype).double()
-    save(path, name, model, tokenizer, dtype, pooling, normalised)
+    if V6:
+        save_by_library(path, model, tokenizer, dtype, pooling)
+    else:
+        save(path, name, model, tokenizer, dtype, pooling, normalised)
     golden = {}
     for i, text in enumerate(TEXTS):
         ids = tokenizer(text, truncation=True, max_length=24).input_ids
@@ -182,7 +211,12 @@ def make(name):
         golden[f"{i}.text"] = torch.tensor(list(text.encode()), dtype=torch.uint8)
         golden[f"{i}.ids"] = torch.tensor(ids, dtype=torch.int32)
         golden[f"{i}.states"] = states.float()
-        golden[f"{i}.vector"] = pool(states, pooling, normalised).float()
+        golden[f"{i}.vector"] = pool(states, pooling, normalised).float()[:20 if V6 else 32].clone()
+    if V6:
+        theirs = sentence_transformers.SentenceTransformer(path, device="cpu", model_kwargs={"dtype": torch.float32})
+        for i, text in enumerate(TEXTS):
+            golden[f"{i}.query"] = torch.tensor(theirs.encode_query([text])[0])
+            golden[f"{i}.document"] = torch.tensor(theirs.encode_document([text])[0])
     safetensors.torch.save_file(golden, path + "/golden.safetensors")
     for folder, _, files in os.walk(path):
         for file in files:
@@ -208,7 +242,7 @@ def check(name, path, golden):
 
 
 if __name__ == "__main__":
-    assert torch.__version__.startswith("2.13.0") and transformers.__version__ == "4.57.6"
+    assert transformers.__version__ == ("5.24.0" if V6 else "4.57.6")
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
     for name in sys.argv[1:] or MODELS:

@@ -3,10 +3,11 @@ of them.
 
     nice python3 make_decoder.py [NAME...]    all of them, or those named; a minute or two
 
-It takes torch 2.13.0, transformers 4.57.6 and safetensors. Each directory is a model as it is published: config.json,
-perhaps generation_config.json, and model.safetensors or its shards with their index. MODELS below says what is
-particular to each: among them config.json files that lack what has a default, as those of older libraries do. With
-them golden.safetensors has
+It takes torch 2.13.0, transformers 4.57.6 and safetensors; for those whose names end in _v5, which the other library
+saves otherwise, transformers 5.24.0. Without names it makes those of the library that it finds. Each directory is a
+model as it is published: config.json, perhaps generation_config.json, and model.safetensors or its shards with their
+index. MODELS below says what is particular to each: among them config.json files that lack what has a default, as those
+of older libraries do. With them golden.safetensors has
 
     prompt          I32 [N]     a text: random ids
     rows            I32 [R]     some of its positions, the last among them
@@ -32,6 +33,7 @@ import transformers
 from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+V5 = transformers.__version__ >= "5"
 PROMPT, GREEDY, ROWS = 40, 64, 8
 MARGIN = 2e-3
 DIFFERENT = 12  # greedy tokens
@@ -118,6 +120,25 @@ MODELS = {
                                                 tie_word_embeddings=False, bos_token_id=5, eos_token_id=6,
                                                 pad_token_id=7), dict(drop=["layer_types"])),
 }
+
+
+# As transformers 5 saves them: rope_parameters, by layer types for Gemma 3; a head of its own beside a said tie.
+if V5:
+    MODELS = {
+        "llama_v5": ("llama", BF16, dict(SMALL, head_dim=8, rope_parameters=dict(LLAMA3, rope_theta=500000.0)), dict(
+            put=dict(tie_word_embeddings=True), generation=dict(eos_token_id=71, do_sample=True))),
+        "qwen2_v5": ("qwen2", F16, dict(DEEP, num_hidden_layers=3, use_sliding_window=True, sliding_window=5,
+                                        tie_word_embeddings=True, max_window_layers=1,
+                                        rope_parameters=dict(rope_type="default", rope_theta=5000.0)), {}),
+        "gemma3_v5": ("gemma3", BF16, dict(text_config=dict(
+            DEEP, num_hidden_layers=3, num_key_value_heads=1, head_dim=8, sliding_window=6, query_pre_attn_scalar=10,
+            layer_types=["sliding_attention", "full_attention", "sliding_attention"], rope_parameters=dict(
+                full_attention=dict(rope_type="linear", factor=8.0, rope_theta=30000.0),
+                sliding_attention=dict(YARN, rope_theta=200.0))), vision_config=EYES, mm_tokens_per_image=4,
+            image_token_index=71, boi_token_index=70, eoi_token_index=69), {}),
+        "gpt_oss_v5": ("gpt_oss", BF16, dict(OSS, num_hidden_layers=2, sliding_window=5, max_position_embeddings=8192,
+                                             eos_token_id=9), dict(drop=USUAL + ["rope_parameters"])),
+    }
 
 
 # ---- weights ----
@@ -218,9 +239,11 @@ def resolved(defaults, vocabulary):
     """eos, those that can be, and [temperature, top_k, top_p, repetition_penalty]."""
     eos = [] if defaults.eos_token_id is None else defaults.eos_token_id
     eos = [x for x in (eos if isinstance(eos, list) else [eos]) if x < vocabulary]
-    penalty = defaults.repetition_penalty
+    if V5:  # which fills in later what nothing is said about
+        for name, value in GenerationConfig._get_default_generation_params().items():
+            setattr(defaults, name, value if getattr(defaults, name, None) is None else getattr(defaults, name))
     sampled = [defaults.temperature, defaults.top_k or 0, defaults.top_p] if defaults.do_sample else [0, 0, 1]
-    return eos, sampled + [penalty]
+    return eos, sampled + [defaults.repetition_penalty]
 
 
 def make(name):
