@@ -157,7 +157,7 @@ $B/%: $B/examples/%.o $B/attn.o                                              ; $
 $B/tokenize $B/tensors $B/decode_ids $(learners) $B/test $B/test_examples:   ; $(program)
 $B/05_translate: $(call in,json safetensors checkpoint sentencepiece layers t5 beam translate)
 $B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert vectors)
-$B/13_generate: $(call in,json safetensors checkpoint layers unicode $(of_bpe) sentencepiece tokenizer chat)
+$B/13_generate: $(call in,json safetensors checkpoint layers unicode $(of_bpe) sentencepiece tokenizer jinja chat)
 $B/13_generate: $(call in,sample decoder)
 $B/tokenize: $(call in,tokenize $(of_bpe) sentencepiece wordpiece unicode json)
 $B/tensors: $(call in,tensors safetensors json)

@@ -203,6 +203,49 @@ static uint32_t read_before(string t, size_t at, size_t *begin)
     return read_at(t, *begin, &next);
 }
 
+/* Finds which bytes of e->normalized somebody said, by normalizing what was said and what was not each by itself. */
+static void mark_normalized(encoder *e)
+{
+    const unsigned char *said = e->said + (e->part.text - e->given.text);
+    buffer piece = {NULL, 0, 0, 0};
+    size_t at = 0, end, room = SIZE_MAX / 2, prefix = 0;
+    e->error = bpe_normalize(e->model, text_word("a"), &piece, &e->spare, &room);
+    prefix = piece.size - (piece.size > 0); /* what is put in front of all text */
+    for (e->marks.size = 0; at < e->part.size && !e->error; at = end) {
+        size_t from = e->marks.size ? prefix : 0, before = e->marks.size;
+        for (end = at + 1; end < e->part.size && !said[end] == !said[at];)
+            end++;
+        e->error = bpe_normalize(e->model, text_of(e->part.text + at, end - at), &piece, &e->spare, &room);
+        for (; !e->error && from < piece.size; from++)
+            text_append(&e->marks, text_of(said[at] ? "\1" : "", 1));
+        if (!e->error && (e->marks.failed || e->marks.size > e->normalized.size ||
+                          memcmp(piece.text + piece.size - (e->marks.size - before), e->normalized.text + before,
+                                 e->marks.size - before) != 0))
+            e->error = e->marks.failed ? TEXT_NO_MEMORY : "the normalizer joins what was said with what was not";
+    }
+    if (!e->error && e->marks.size != e->normalized.size)
+        e->error = "the normalizer joins what was said with what was not";
+    free(piece.text);
+}
+
+/* Whether somebody said a byte of a token that stands in a text. */
+static int was_said(encoder *e, const trie *f, const char *text, size_t size)
+{
+    const unsigned char *said = e->said;
+    size_t at = (size_t)(text - e->given.text);
+    if (!said)
+        return 0;
+    if (f == &e->model->normalized && e->model->normalizer_steps > 0) {
+        if (e->marks.size == 0)
+            mark_normalized(e);
+        said = (const unsigned char *)e->marks.text;
+        at = (size_t)(text - e->normalized.text);
+    }
+    while (!e->error && size > 0 && !said[at])
+        at++, size--;
+    return e->error || size > 0;
+}
+
 /* The text between added tokens: at first it has still to be normalised, and others are then looked for. */
 static void encode_added(encoder *e, const trie *f, string t, int first);
 
@@ -214,7 +257,8 @@ static void encode_between(encoder *e, const trie *f, string t, int first)
         cut_text(e, 0, t, first);
     } else if (e->model->normalizer_steps == 0) {
         encode_added(e, &e->model->normalized, t, first);
-    } else if ((e->error = bpe_normalize(e->model, t, &e->normalized, &e->spare, &e->normal_room)) == NULL) {
+    } else if (e->part = t, e->marks.size = 0,
+               (e->error = bpe_normalize(e->model, t, &e->normalized, &e->spare, &e->normal_room)) == NULL) {
         encode_added(e, &e->model->normalized, text_in(&e->normalized), first);
     }
 }
@@ -232,6 +276,10 @@ static void encode_added(encoder *e, const trie *f, string t, int first)
         end = at += id >= 0 ? size : 1;
         if (id < 0 || (e->skips_special && flags & SPECIAL))
             continue;
+        if (flags & SPECIAL && was_said(e, f, t.text + begin, size)) {
+            at = begin + 1;
+            continue;
+        }
         if (flags & SINGLE_WORD && (is_word(read_before(t, begin, &next)) || is_word(read_at(t, end, &next))))
             continue;
         while (flags & LSTRIP && begin > done && is_space(read_before(t, begin, &next)))
