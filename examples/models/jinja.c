@@ -2641,7 +2641,7 @@ static value call_text(run *r, value name, value v, call *c, int is_test)
 
 static value f_map(run *r, value v, call *c)
 {
-    const items *of = iterate(r, v);
+    const items *of = iterate(r, truth(r, v) ? v : of_kind(UNDEFINED));
     value made = new_items(r, ITERATOR), path, otherwise = of_kind(UNDEFINED);
     int by_name = c->plain > 0;
     if (!by_name && !argument(r, c, SIZE_MAX, "attribute", &path))
@@ -2664,7 +2664,7 @@ static value f_map(run *r, value v, call *c)
 /* select, reject, selectattr, rejectattr: those of which a test holds, or does not. */
 static value f_select(run *r, value v, call *c)
 {
-    const items *of = iterate(r, v);
+    const items *of = iterate(r, truth(r, v) ? v : of_kind(UNDEFINED));
     value made = new_items(r, ITERATOR);
     int wanted = *c->name == 's';
     size_t by = strlen(c->name) > 6; /* an argument, if it is a member that is looked at */
