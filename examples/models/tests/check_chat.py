@@ -80,7 +80,7 @@ def main():
     program, directory = sys.argv[1:3]
     files = sorted(name for name in os.listdir(directory) if name.endswith(".jinja"))
     equal, differing, texts, failures = 0, 0, 0, 0
-    refused, messages = set(), collections.defaultdict(set)
+    refused, rendered, messages = set(), set(), collections.defaultdict(set)
     with tempfile.TemporaryDirectory() as made:
         for name in files:
             template = open(os.path.join(directory, name), newline="", encoding="utf-8").read()
@@ -104,6 +104,7 @@ def main():
                             messages[kind_of(ran.stderr.strip())].add(name)
                         continue
                     texts += 1
+                    rendered.add(name)
                     said = "".join(turns) + (system or "")
                     wrong = ran.returncode != 0 or text != want
                     if not wrong and not TAG.search(said):
@@ -114,7 +115,7 @@ def main():
             differing += not same
             equal += same and name not in refused
     print(f"{len(files)} templates: {equal} equal in all conversations, {len(refused)} with a message, "
-          f"{differing} differ\n{texts} texts, {failures} failures of both")
+          f"{differing} differ\n{texts} texts of {len(rendered)} templates, {failures} failures of both")
     for message, those in sorted(messages.items(), key=lambda item: -len(item[1])):
         print(f"    {len(those)}: {message}: {', '.join(sorted(those)[:3])}")
     return differing > 0
