@@ -228,7 +228,8 @@ static void mark_normalized(encoder *e)
     free(piece.text);
 }
 
-/* Whether somebody said a byte of a token that stands in a text. */
+/* Whether somebody said a byte of a token that stands in a text. Where the normalizer writes U+2581 in front of a token,
+   too, it is no matter who said the space that this comes from. */
 static int was_said(encoder *e, const trie *f, const char *text, size_t size)
 {
     const unsigned char *said = e->said;
@@ -240,6 +241,8 @@ static int was_said(encoder *e, const trie *f, const char *text, size_t size)
             mark_normalized(e);
         said = (const unsigned char *)e->marks.text;
         at = (size_t)(text - e->normalized.text);
+        if (text_begins(text_of(text, size), text_word("\xe2\x96\x81")))
+            at += 3, size -= 3;
     }
     while (!e->error && size > 0 && !said[at])
         at++, size--;

@@ -106,12 +106,12 @@ typedef struct call {
 } call;
 
 /* Text that grows. */
-typedef struct output {
+typedef struct written {
     char *text;
     unsigned char *said;
     size_t size, room;
     int marked; /* whether a mark is not 0 */
-} output;
+} written;
 
 typedef enum token_kind { END, WORD, QUOTED, NUMBER, SIGN } token_kind;
 
@@ -132,9 +132,8 @@ typedef struct run {
     char tag, brackets[JINJA_DEPTH]; /* tag: that is open, '{' or '%' */
     int open, depth, in_macro;
     size_t steps, memory;
-    scope *scope;
-    loop *loop;
-    output *out;
+    scope *here; /* the innermost */
+    written *out;
     char shown[256];
 } run;
 
@@ -440,7 +439,7 @@ static void put_in(run *r, items *dict, value key, value v)
 
 /* ==== Text ======================================================================================================== */
 
-static void put(run *r, output *o, value s)
+static void put(run *r, written *o, value s)
 {
     size_t room = o->room;
     if (s.size == 0)
@@ -457,12 +456,12 @@ static void put(run *r, output *o, value s)
     o->size += s.size;
 }
 
-static void put_word(run *r, output *o, const char *text)
+static void put_word(run *r, written *o, const char *text)
 {
     put(r, o, word(text));
 }
 
-static value text_in_output(const output *o)
+static value text_in_output(const written *o)
 {
     return of_text(o->text ? o->text : "", o->size, o->marked ? o->said : NULL);
 }
@@ -551,7 +550,7 @@ static size_t find_text(run *r, value s, value other, size_t at)
 
 /* ---- as Python writes values ---- */
 
-static void put_whole(run *r, output *o, int64_t number)
+static void put_whole(run *r, written *o, int64_t number)
 {
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)number);
@@ -559,7 +558,7 @@ static void put_whole(run *r, output *o, int64_t number)
 }
 
 /* The shortest digits that give the number back; from 1e16 on and below 1e-4 with an exponent. */
-static void put_real(run *r, output *o, double number)
+static void put_real(run *r, written *o, double number)
 {
     char digits[40], text[64];
     int precision = 0, exponent, count;
@@ -581,7 +580,7 @@ static void put_real(run *r, output *o, double number)
 }
 
 /* Bytes that stand for others carry their marks. */
-static void put_marked(run *r, output *o, const char *text, value s, size_t at)
+static void put_marked(run *r, written *o, const char *text, value s, size_t at)
 {
     unsigned char said[16];
     value v = word(text);
@@ -593,7 +592,7 @@ static void put_marked(run *r, output *o, const char *text, value s, size_t at)
 }
 
 /* A string in quotes, as repr of Python writes it or as JSON does. */
-static void put_quoted(run *r, output *o, value s, int is_json)
+static void put_quoted(run *r, written *o, value s, int is_json)
 {
     static const char shown[] = "\n\r\t\b\f", letters[] = "nrtbf";
     int twice = is_json || (s.size && memchr(s.text, '\'', s.size) && !memchr(s.text, '"', s.size));
@@ -628,7 +627,7 @@ static void put_quoted(run *r, output *o, value s, int is_json)
     put_word(r, o, quote);
 }
 
-static void put_repr(run *r, output *o, value v)
+static void put_repr(run *r, written *o, value v)
 {
     const items *of = (const items *)v.u.of;
     int is_dict = v.kind == DICT;
@@ -657,7 +656,7 @@ static void put_repr(run *r, output *o, value v)
 }
 
 /* As str() of Python. */
-static void put_value(run *r, output *o, value v)
+static void put_value(run *r, written *o, value v)
 {
     if (v.kind == STRING || v.kind == SAFE)
         put(r, o, v);
@@ -667,7 +666,7 @@ static void put_value(run *r, output *o, value v)
 
 static value to_text(run *r, value v)
 {
-    output o = {NULL, NULL, 0, 0, 0};
+    written o = {NULL, NULL, 0, 0, 0};
     if (v.kind == STRING)
         return v;
     put_value(r, &o, v);
@@ -681,7 +680,7 @@ typedef struct json_style {
     int sorted;
 } json_style;
 
-static void put_line(run *r, output *o, const json_style *style, int64_t level)
+static void put_line(run *r, written *o, const json_style *style, int64_t level)
 {
     if (style->indent < 0)
         return;
@@ -692,9 +691,9 @@ static void put_line(run *r, output *o, const json_style *style, int64_t level)
 
 static void sort(run *r, value *values, size_t count, size_t bytes, int reverse);
 
-static void put_json(run *r, output *o, value v, const json_style *style, int64_t level);
+static void put_json(run *r, written *o, value v, const json_style *style, int64_t level);
 
-static void put_json_items(run *r, output *o, value v, const json_style *style, int64_t level)
+static void put_json_items(run *r, written *o, value v, const json_style *style, int64_t level)
 {
     const items *of = items_of(v);
     size_t step = v.kind == DICT ? 2 : 1;
@@ -723,7 +722,7 @@ static void put_json_items(run *r, output *o, value v, const json_style *style, 
     put_word(r, o, v.kind == DICT ? "}" : "]");
 }
 
-static void put_json(run *r, output *o, value v, const json_style *style, int64_t level)
+static void put_json(run *r, written *o, value v, const json_style *style, int64_t level)
 {
     enter(r);
     if (v.kind == NONE)
@@ -818,7 +817,7 @@ static unsigned long digits_of(run *r, size_t at, size_t most, unsigned base, si
 }
 
 /* Appends what a backslash at a place stands for, and returns where the text goes on. */
-static size_t put_escape(run *r, output *o, size_t at)
+static size_t put_escape(run *r, written *o, size_t at)
 {
     static const char letters[] = "ntr\\'\"abfv", stand_for[] = "\n\t\r\\'\"\a\b\f\v";
     const char c = r->source[at + 1], *known = c ? strchr(letters, c) : NULL;
@@ -845,7 +844,7 @@ static size_t put_escape(run *r, output *o, size_t at)
 static void read_string(run *r)
 {
     const char quote = r->source[r->at];
-    output o = {NULL, NULL, 0, 0, 0};
+    written o = {NULL, NULL, 0, 0, 0};
     size_t at = r->at + 1, begin = at;
     while (at < r->size && r->source[at] != quote) {
         if (r->source[at] != '\\') {
@@ -1113,7 +1112,7 @@ static node *parse_primary(run *r)
         n = named_node(r, CONSTANT, NULL, r->now.is);
         next(r);
     } else if (r->now.kind == QUOTED) {
-        output o = {NULL, NULL, 0, 0, 0};
+        written o = {NULL, NULL, 0, 0, 0};
         n = new_node(r, CONSTANT, NULL, NULL);
         for (; r->now.kind == QUOTED; next(r))
             put(r, &o, r->now.is);
@@ -1624,7 +1623,7 @@ static value undefined(value name)
 
 static value look_up(run *r, value name)
 {
-    for (const scope *s = r->scope; s; s = s->outer) {
+    for (const scope *s = r->here; s; s = s->outer) {
         const value *found = find(r, &s->names, name);
         if (found)
             return *found;
@@ -1821,7 +1820,7 @@ static value slice(run *r, const node *n)
 {
     value v = eval(r, n->a), step = n->other ? eval(r, n->other) : of_kind(NONE), made;
     int64_t begin, end, by = step.kind == NONE ? 1 : step.u.whole, count = 0;
-    output o = {NULL, NULL, 0, 0, 0};
+    written o = {NULL, NULL, 0, 0, 0};
     const items *of;
     if (v.kind != STRING && v.kind != LIST && v.kind != TUPLE)
         fail_kind(r, "sliced", v);
@@ -1848,7 +1847,7 @@ static value slice(run *r, const node *n)
 
 static value join_two(run *r, value a, value b)
 {
-    output o = {NULL, NULL, 0, 0, 0};
+    written o = {NULL, NULL, 0, 0, 0};
     put_value(r, &o, a);
     put_value(r, &o, b);
     return text_in_output(&o);
@@ -1857,7 +1856,7 @@ static value join_two(run *r, value a, value b)
 static value repeat(run *r, value v, value times)
 {
     value made = new_items(r, (kind)v.kind);
-    output o = {NULL, NULL, 0, 0, 0};
+    written o = {NULL, NULL, 0, 0, 0};
     for (int64_t i = 0; i < times.u.whole; i++) {
         spend(r, 1);
         if (v.kind == STRING)
@@ -2146,7 +2145,7 @@ static int flag_argument(run *r, call *c, size_t place, const char *name, int ot
 }
 
 /* Letters of ASCII; of others, lower case alone is known. */
-static void put_case(run *r, output *o, value s, int upper)
+static void put_case(run *r, written *o, value s, int upper)
 {
     uint32_t code, lower[3];
     char bytes[4];
@@ -2173,7 +2172,7 @@ static void put_case(run *r, output *o, value s, int upper)
 
 static value in_case(run *r, value v, int upper)
 {
-    output o = {NULL, NULL, 0, 0, 0};
+    written o = {NULL, NULL, 0, 0, 0};
     put_case(r, &o, to_text(r, v), upper);
     return text_in_output(&o);
 }
@@ -2186,7 +2185,7 @@ static value f_case(run *r, value v, call *c)
 /* The first letter in upper case, the others in lower. */
 static value f_capitalize(run *r, value v, call *c)
 {
-    output o = {NULL, NULL, 0, 0, 0};
+    written o = {NULL, NULL, 0, 0, 0};
     value s = to_text(r, v);
     uint32_t code;
     size_t first = s.size ? character(s, 0, &code) : 0;
@@ -2202,7 +2201,7 @@ enum { FILTERS = 1, OF_TEXT = 2, OF_LISTS = 4, OF_DICTS = 8 };
    letter. */
 static value f_title(run *r, value v, call *c)
 {
-    output o = {NULL, NULL, 0, 0, 0};
+    written o = {NULL, NULL, 0, 0, 0};
     value s = to_text(r, v);
     int begins = 1;
     uint32_t code;
@@ -2227,9 +2226,8 @@ static value f_replace(run *r, value v, call *c)
 {
     value s = to_text(r, v), old = text_argument(r, c, 0, "old"), fresh = text_argument(r, c, 1, "new");
     int64_t count = argument_of(r, c, 2, "count", INT, whole(INT, -1)).u.whole;
-    output o = {NULL, NULL, 0, 0, 0};
+    written o = {NULL, NULL, 0, 0, 0};
     size_t at = 0, found;
-    uint32_t code;
     if (old.size == 0 && fresh.size)
         fail(r, "%s of nothing", c->name);
     for (; old.size && count != 0 && (found = find_text(r, s, old, at)) != SIZE_MAX; count--) {
@@ -2243,7 +2241,6 @@ static value f_replace(run *r, value v, call *c)
         put(r, &o, made);
         at = found + old.size;
     }
-    (void)code;
     put(r, &o, part(s, at, s.size));
     return text_in_output(&o);
 }
@@ -2485,7 +2482,7 @@ static value f_default(run *r, value v, call *c)
 static value f_tojson(run *r, value v, call *c)
 {
     json_style style;
-    output o = {NULL, NULL, 0, 0, 0};
+    written o = {NULL, NULL, 0, 0, 0};
     value separators, indent = of_kind(NONE);
     if (flag_argument(r, c, 0, "ensure_ascii", 0))
         fail(r, "tojson has no ensure_ascii here");
@@ -2573,7 +2570,7 @@ static value f_reverse(run *r, value v, call *c)
 {
     const items *of = iterate(r, v);
     value made = new_items(r, ITERATOR);
-    output o = {NULL, NULL, 0, 0, 0};
+    written o = {NULL, NULL, 0, 0, 0};
     (void)c;
     for (size_t i = of->count; i-- > 0;) {
         if (v.kind == STRING)
@@ -2608,7 +2605,7 @@ static value member(run *r, value v, value path)
 
 static value join(run *r, const items *of, value between, const value *path)
 {
-    output o = {NULL, NULL, 0, 0, 0};
+    written o = {NULL, NULL, 0, 0, 0};
     for (size_t i = 0; i < of->count; i++) {
         if (i)
             put(r, &o, between);
@@ -2757,7 +2754,7 @@ static value f_sort(run *r, value v, call *c)
 static value f_indent(run *r, value v, call *c)
 {
     value s = to_text(r, v), width = whole(INT, 4), lines = lines_of(r, s), space;
-    output o = {NULL, NULL, 0, 0, 0};
+    written o = {NULL, NULL, 0, 0, 0};
     int first, blank;
     argument(r, c, 0, "width", &width);
     first = flag_argument(r, c, 1, "first", 0);
@@ -3035,19 +3032,19 @@ static scope *open_scope(run *r, scope *outer)
 /* What a body writes, as a string; in a scope of its own. */
 static value captured(run *r, const node *body, scope *inside)
 {
-    output o = {NULL, NULL, 0, 0, 0}, *outer = r->out;
-    scope *before_it = r->scope;
+    written o = {NULL, NULL, 0, 0, 0}, *outer = r->out;
+    scope *before_it = r->here;
     r->out = &o;
-    r->scope = inside;
+    r->here = inside;
     exec(r, body);
     r->out = outer;
-    r->scope = before_it;
+    r->here = before_it;
     return text_in_output(&o);
 }
 
 static value call_macro(run *r, const macro *m, call *c)
 {
-    scope *inside = open_scope(r, m->outer), *before_it = r->scope;
+    scope *inside = open_scope(r, m->outer), *before_it = r->here;
     const node *p;
     size_t place = 0;
     for (p = m->of->b; p; p = p->next, place++) {
@@ -3055,9 +3052,9 @@ static value call_macro(run *r, const macro *m, call *c)
         value v;
         snprintf(name, sizeof name, "%.*s", (int)(p->name.size < 63 ? p->name.size : 63), p->name.text);
         if (!argument(r, c, place, name, &v)) {
-            r->scope = inside;
+            r->here = inside;
             v = p->kind == KEYWORD ? eval(r, p->a) : undefined(p->name);
-            r->scope = before_it;
+            r->here = before_it;
         }
         set(r, inside, p->name, v);
     }
@@ -3098,7 +3095,7 @@ static void assign(run *r, const node *target, value v)
     const items *of;
     size_t at = 0;
     if (target->kind == NAME) {
-        set(r, r->scope, target->name, v);
+        set(r, r->here, target->name, v);
     } else if (target->kind == ATTRIBUTE) {
         value name = look_up(r, target->a->name);
         if (name.kind != NAMESPACE)
@@ -3118,16 +3115,16 @@ static void assign(run *r, const node *target, value v)
 
 static int pull(run *r, loop *l, size_t count)
 {
-    scope *before_it = r->scope;
+    scope *before_it = r->here;
     while (l->taken.count <= count && l->next < l->source->count) {
         value v = l->source->values[l->next++];
         int holds = 1;
         spend(r, 1);
         if (l->of->c) {
-            r->scope = open_scope(r, l->outer);
+            r->here = open_scope(r, l->outer);
             assign(r, l->of->a, v);
             holds = truth(r, eval(r, l->of->c));
-            r->scope = before_it;
+            r->here = before_it;
         }
         if (holds)
             add(r, &l->taken, v);
@@ -3141,19 +3138,19 @@ static int exec_for(run *r, const node *n)
     int status = 0;
     memset(l, 0, sizeof *l);
     l->of = n;
-    l->outer = r->scope;
+    l->outer = r->here;
     l->source = iterate(r, eval(r, n->b));
     for (; status != 1 && pull(r, l, l->at); l->at++) {
-        r->scope = open_scope(r, l->outer);
-        set(r, r->scope, word("loop"), of_thing(LOOP, l));
+        r->here = open_scope(r, l->outer);
+        set(r, r->here, word("loop"), of_thing(LOOP, l));
         assign(r, n->a, at_place(l, l->at));
         status = exec(r, n->list);
-        r->scope = l->outer;
+        r->here = l->outer;
     }
     if (l->at == 0 && n->other) {
-        r->scope = open_scope(r, l->outer);
+        r->here = open_scope(r, l->outer);
         status = exec(r, n->other);
-        r->scope = l->outer;
+        r->here = l->outer;
         return status;
     }
     return 0;
@@ -3161,9 +3158,10 @@ static int exec_for(run *r, const node *n)
 
 static value filtered(run *r, const node *filters, value v)
 {
-    node constant = {CONSTANT, 0, {0}, NULL, NULL, NULL, NULL, NULL, NULL}, *last;
+    node constant, *last;
     if (!filters)
         return v;
+    memset(&constant, 0, sizeof constant);
     constant.line = r->line;
     constant.name = v;
     for (last = (node *)(uintptr_t)filters; last->a; last = last->a) {
@@ -3176,7 +3174,7 @@ static value filtered(run *r, const node *filters, value v)
 
 static int exec_one(run *r, const node *n)
 {
-    scope *inside, *outer = r->scope;
+    scope *inside, *outer = r->here;
     macro *m;
     int status = 0;
     switch (n->kind) {
@@ -3198,14 +3196,14 @@ static int exec_one(run *r, const node *n)
         inside = open_scope(r, outer);
         for (const node *p = n->b; p; p = p->next)
             set(r, inside, p->name, eval(r, p->a));
-        r->scope = inside;
+        r->here = inside;
         status = exec(r, n->list);
-        r->scope = outer;
+        r->here = outer;
         break;
     case BLOCK:
-        r->scope = open_scope(r, outer);
+        r->here = open_scope(r, outer);
         status = exec(r, n->list);
-        r->scope = outer;
+        r->here = outer;
         break;
     case BREAK: return 1;
     case CONTINUE: return 2;
@@ -3272,7 +3270,7 @@ void jinja_put(jinja *j, jinja_value dict, const char *name, jinja_value v)
 
 void jinja_set(jinja *j, const char *name, jinja_value v)
 {
-    set((run *)j->run, ((run *)j->run)->scope, word(name), v);
+    set((run *)j->run, ((run *)j->run)->here, word(name), v);
 }
 
 /* A copy of the template with lines that end in \n alone, and without the last end. */
@@ -3291,7 +3289,7 @@ static void copy_source(run *r, const char *text, size_t size)
 const char *jinja_render(jinja *j, const char *text, size_t size, const char *date, jinja_fill fill, void *context)
 {
     static const char nothing[1] = "";
-    output out = {NULL, NULL, 0, 0, 0};
+    written out = {NULL, NULL, 0, 0, 0};
     run r;
     memset(j, 0, sizeof *j);
     memset(&r, 0, sizeof r);
@@ -3302,7 +3300,7 @@ const char *jinja_render(jinja *j, const char *text, size_t size, const char *da
     j->run = &r;
     if (setjmp(r.failed) == 0) {
         const node *body;
-        r.scope = open_scope(&r, NULL);
+        r.here = open_scope(&r, NULL);
         fill(j, context);
         copy_source(&r, text, size);
         body = parse_body(&r, NULL, NULL);

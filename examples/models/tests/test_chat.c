@@ -1,7 +1,8 @@
 /* Chat templates: conversations as the published templates render them, tokens, families, and what goes wrong. */
+#define _DEFAULT_SOURCE 1 /* mkdtemp with -std=c99 */
 #include "examples/models/chat.h"
 
-#include "test.h"
+#include "directory.h"
 
 /* ---- texts ---- */
 
@@ -15,6 +16,7 @@ typedef struct chat_golden {
 } chat_golden;
 
 #include "golden/chat.h"
+#include "golden/mistral.h"
 
 /* A tokenizer of letters and these special tokens, between spaces, which have the ids from 3 on; marked: it writes U+2581
    before a text. */
@@ -95,6 +97,20 @@ TEST(chat_transformers)
         test_case("%s, no_thinking %d, date %s, conversation %lu, system %s", g->name, g->no_thinking,
                   g->date ? g->date : "none", (unsigned long)g->conversation, g->system ? g->system : "none");
         renders(&opts, chat_conversations[g->conversation], g->text);
+    }
+}
+
+/* Written by mistral-common. */
+TEST(chat_mistral)
+{
+    for (size_t i = 0; i < sizeof mistral_goldens / sizeof *mistral_goldens; i++) {
+        const chat_golden *g = &mistral_goldens[i];
+        chat_opts opts = {CHAT_NONE, NULL, 0, NULL, NULL};
+        opts.family = g->family;
+        opts.system = g->system;
+        test_case("%s, conversation %lu, system %s", g->name, (unsigned long)g->conversation,
+                  g->system ? g->system : "none");
+        renders(&opts, mistral_conversations[g->conversation], g->text);
     }
 }
 
@@ -347,20 +363,20 @@ TEST(chat_families)
 {
     static const struct {
         const char *specials, *type;
-        chat_family family, of_model; /* of tokenizer.json, and of tokenizer.model if that is another */
+        chat_family family;
     } cases[] = {
-        {"<|im_start|> <|im_end|>", "qwen2", CHAT_QWEN25, CHAT_NONE},
-        {"<|im_start|> <|im_end|>", "qwen3", CHAT_QWEN3, CHAT_NONE},
-        {"<|im_start|> <|im_end|>", "smollm3", CHAT_SMOLLM3, CHAT_NONE},
-        {"<|im_start|> <|im_end|>", "llama", CHAT_CHATML, CHAT_NONE},
-        {"<|im_start|> <|im_end|>", NULL, CHAT_CHATML, CHAT_NONE},
-        {"<|start_header_id|> <|eot_id|>", "llama", CHAT_LLAMA3, CHAT_NONE},
-        {"<|start_header_id|> <|eot_id|> <|eom_id|>", "llama", CHAT_LLAMA31, CHAT_NONE},
-        {"<start_of_turn> <end_of_turn>", "gemma2", CHAT_GEMMA, CHAT_NONE},
-        {"[INST] [/INST]", "mistral", CHAT_MISTRAL_NEMO, CHAT_NONE},
-        {"[INST] [/INST] [SYSTEM_PROMPT]", "mistral", CHAT_MISTRAL_V7, CHAT_NONE},
-        {"<|channel|> <|message|>", "gpt_oss", CHAT_GPT_OSS, CHAT_NONE},
-        {"<s> </s>", "llama", CHAT_NONE, CHAT_NONE},
+        {"<|im_start|> <|im_end|>", "qwen2", CHAT_QWEN25},
+        {"<|im_start|> <|im_end|>", "qwen3", CHAT_QWEN3},
+        {"<|im_start|> <|im_end|>", "smollm3", CHAT_SMOLLM3},
+        {"<|im_start|> <|im_end|>", "llama", CHAT_CHATML},
+        {"<|im_start|> <|im_end|>", NULL, CHAT_CHATML},
+        {"<|start_header_id|> <|eot_id|>", "llama", CHAT_LLAMA3},
+        {"<|start_header_id|> <|eot_id|> <|eom_id|>", "llama", CHAT_LLAMA31},
+        {"<start_of_turn> <end_of_turn>", "gemma2", CHAT_GEMMA},
+        {"[INST] [/INST]", "mistral", CHAT_MISTRAL_NEMO},
+        {"[INST] [/INST] [SYSTEM_PROMPT]", "mistral", CHAT_MISTRAL_V7},
+        {"<|channel|> <|message|>", "gpt_oss", CHAT_GPT_OSS},
+        {"<s> </s>", "llama", CHAT_NONE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tokenizer tokens;
@@ -370,6 +386,78 @@ TEST(chat_families)
         CHECK(chat_family_of(&tokens, cases[i].type) == cases[i].family);
         bpe_close(&tokens.json);
     }
+}
+
+/* Appends to a message of a tokenizer.model a field of bytes, or a whole number. */
+static size_t put_bytes(char *out, int field, const char *bytes, size_t size)
+{
+    out[0] = (char)(field << 3 | 2);
+    out[1] = (char)size;
+    memcpy(out + 2, bytes, size);
+    return size + 2;
+}
+
+static size_t put_number(char *out, int field, int number)
+{
+    out[0] = (char)(field << 3);
+    out[1] = (char)number;
+    return 2;
+}
+
+/* A tokenizer.model has a space before each text: after <s>, and in the templates of Mistral v3 and v7 after their tags.
+   Goldens: mistral-common. */
+TEST(chat_model)
+{
+    static const char *const names[] = {"tokenizer.model"};
+    static const char *const pieces[] = {
+        "<unk>", "<s>",         "</s>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "\xe2\x96\x81\x61",
+        "a",     "\xe2\x96\x81"};
+    static const struct {
+        chat_family family;
+        const char *system;
+        int32_t ids[9];
+    } cases[] = {{CHAT_MISTRAL_V7_SPM, "a", {1, 5, 7, 6, 3, 7, 4}},
+                 {CHAT_MISTRAL_V7, "a", {1, 5, 8, 6, 3, 8, 4}},
+                 {CHAT_MISTRAL_V3, NULL, {1, 3, 7, 4}},
+                 {CHAT_MISTRAL_NEMO, NULL, {1, 3, 8, 4}}};
+    char text[1000], piece[64];
+    size_t size = 0, used;
+    tokenizer tokens;
+    if (!make_directory("a tokenizer.model"))
+        return;
+    for (int i = 0; i < 10; i++) {
+        used = put_bytes(piece, 1, pieces[i], strlen(pieces[i]));
+        piece[used++] = 2 << 3 | 5;
+        memcpy(piece + used, "\0\0\0", 3);
+        piece[used + 3] = (char)0xc0; /* a score of -2 */
+        used += 4;
+        used += put_number(piece + used, 3, i == 0 ? 2 : i < 7 ? 3 : 1);
+        size += put_bytes(text + size, 1, piece, used);
+    }
+    size += put_bytes(text + size, 2, piece, put_number(piece, 3, 2));
+    used = put_bytes(piece, 1, "identity", 8);
+    for (int i = 3; i <= 5; i++)
+        used += put_number(piece + used, i, i != 4);
+    size += put_bytes(text + size, 3, piece, used);
+    write_file(names[0], text, size);
+    if (CHECK(tokenizer_open(&tokens, directory) == NULL)) {
+        CHECK(chat_family_of(&tokens, "mistral") == CHAT_MISTRAL_V7_SPM);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            chat_opts opts = {CHAT_NONE, NULL, 0, NULL, NULL};
+            tokenizer_ids ids = {NULL, 0, 0};
+            chat c;
+            opts.family = cases[i].family;
+            opts.system = cases[i].system;
+            test_case("%s", chat_family_name(opts.family));
+            CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "a", 1) == NULL && chat_render(&c) == NULL);
+            CHECK(chat_encode(&c, &tokens, &ids) == NULL && ids.count == (opts.system ? 7u : 4u) &&
+                  memcmp(ids.ids, cases[i].ids, ids.count * sizeof *ids.ids) == 0);
+            chat_end(&c);
+            tokenizer_ids_free(&ids);
+        }
+        tokenizer_close(&tokens);
+    }
+    remove_directory(names, 1);
 }
 
 TEST(chat_names)
