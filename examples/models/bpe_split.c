@@ -271,7 +271,7 @@ static void encode_between(encoder *e, const trie *f, string t, int first)
 static void encode_added(encoder *e, const trie *f, string t, int first)
 {
     const token *tokens = e->model->tokens;
-    size_t at = 0, done = 0, begin, end, next, size;
+    size_t at = 0, done = 0, begin, end, next, size = 0;
     while (at < t.size && f->nodes && !e->error) {
         int32_t id = trie_longest(f, t.text + at, t.size - at, &size);
         int flags = id >= 0 ? tokens[id].flags : 0;
