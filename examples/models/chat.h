@@ -1,5 +1,5 @@
 /* chat.h: conversations as chat models were trained to read them: rendered from the model's own template, or from one
-   of the templates of families that are in chat.c. It takes chat.c, jinja.c, and tokenizer.c with what that takes.
+   of the templates of families that are in chat.c. It takes chat.c, jinja.c and tokenizer.c with what that takes.
 
        chat talk;
        chat_opts opts = {CHAT_NONE, NULL, 0, NULL, &tokens};

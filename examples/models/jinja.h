@@ -1,6 +1,7 @@
 /* jinja.h: texts rendered from templates, in the subset of Jinja that chat templates are written in, and with its
    results: those of jinja2 with trim_blocks, lstrip_blocks and loop controls, as `transformers` calls it. It takes
-   jinja.c, json.c, unicode.c, unicode_tables.h, text.h and shown.h: C99 and libc.
+   jinja.c and its parts (jinja_model.h, jinja_read.c, jinja_values.c, jinja_words.c), json.c, unicode.c,
+   unicode_tables.h, text.h and shown.h: C99 and libc.
 
        static void fill(jinja *j, void *context) // the variables
        {
@@ -15,8 +16,8 @@
        jinja_end(&j);
 
    There are if, for, set, macro, with, filter, raw, break, continue and generation; every operator of expressions but
-   "**" and "%" of strings; namespaces; the methods, filters and tests that are listed at the end of jinja.c. What is
-   not there is an error when it is reached, and so is what jinja2 calls one; no text is another than that of jinja2.
+   "**" and "%" of strings; namespaces; the methods, filters and tests that are listed at the end of jinja_words.c. What
+   is not there is an error when it is reached, and so is what jinja2 calls one; no text is another than that of jinja2.
    Letters beyond ASCII have no upper case here, numbers have 64 bits, and iterators are gone through once.
 
    Each byte of a text carries a mark: 0 if the template wrote it, or that of the variable which it comes from, through

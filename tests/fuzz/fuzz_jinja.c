@@ -3,6 +3,9 @@
 #include "fuzz.h"
 
 #include "examples/models/jinja.c"
+#include "examples/models/jinja_read.c"
+#include "examples/models/jinja_values.c"
+#include "examples/models/jinja_words.c"
 #include "examples/models/json.c"
 #include "examples/models/unicode.c"
 
