@@ -415,10 +415,11 @@ int jinja_pull(run *r, loop *l, size_t count)
     return l->taken.count > count;
 }
 
+/* As jinja2 has it, "else" is for loops of which no iteration came to the end of its body. */
 static int exec_for(run *r, const node *n)
 {
     loop *l = (loop *)take(r, sizeof *l);
-    int status = 0;
+    int status = 0, whole_body = 0;
     memset(l, 0, sizeof *l);
     l->of = n;
     l->outer = r->here;
@@ -428,15 +429,15 @@ static int exec_for(run *r, const node *n)
         set(r, r->here, word("loop"), of_thing(LOOP, l));
         assign(r, n->a, at_place(l, l->at));
         status = exec(r, n->list);
+        whole_body |= status == 0;
         r->here = l->outer;
     }
-    if (l->at == 0 && n->other) {
-        r->here = open_scope(r, l->outer);
-        status = exec(r, n->other);
-        r->here = l->outer;
-        return status;
-    }
-    return 0;
+    if (whole_body || !n->other)
+        return 0;
+    r->here = open_scope(r, l->outer);
+    status = exec(r, n->other);
+    r->here = l->outer;
+    return status;
 }
 
 static value filtered(run *r, const node *filters, value v)

@@ -593,6 +593,8 @@ static value f_sort(run *r, value v, call *c)
     reverse = is_unique ? 0 : flag_argument(r, c, is_dict ? 2 : 0, "reverse", 0);
     if (is_dict || !argument(r, c, is_unique ? 1 : 2, "attribute", &path))
         path = of_kind(NONE);
+    if (is_dict && v.kind != DICT)
+        fail_kind(r, "dictsort", v);
     if (is_dict) {
         items_call.name = "items";
         v = f_views(r, v, &items_call);
@@ -601,6 +603,8 @@ static value f_sort(run *r, value v, call *c)
     for (size_t i = 0; i < of->count; i++) {
         value one = of->values[i], key = is_dict ? items_of(one)->values[by_value] : one;
         key = key_of(r, path.kind == NONE ? key : member(r, one, path), minds);
+        if (is_unique && (key.kind == LIST || key.kind == DICT))
+            fail_kind(r, "unique", key);
         if (is_unique && jinja_contains(r, keys, key))
             continue;
         add(r, items_of(keys), key);
@@ -616,9 +620,12 @@ static value f_sort(run *r, value v, call *c)
 
 static value f_indent(run *r, value v, call *c)
 {
-    value s = to_text(r, v), width = whole(INT, 4), lines = lines_of(r, s), space;
+    value s = v, width = whole(INT, 4), lines, space;
     written o = {NULL, NULL, 0, 0, 0};
     int first, blank;
+    if (v.kind != STRING)
+        fail_kind(r, "indent", v);
+    lines = lines_of(r, s);
     argument(r, c, 0, "width", &width);
     first = flag_argument(r, c, 1, "first", 0);
     blank = flag_argument(r, c, 2, "blank", 0);
@@ -648,7 +655,7 @@ static value f_round(run *r, value v, call *c)
     if (!is_number(v) || precision.u.whole != 0 || number > 9e15 || number < -9e15)
         fail_kind(r, "rounded here", v);
     if (is_text(how, "common") && v.kind != FLOAT)
-        return v;
+        return whole(INT, v.u.whole);
     down = (double)(int64_t)number;
     down -= down > number;
     if (is_text(how, "ceil"))
@@ -792,7 +799,7 @@ int jinja_test(run *r, value name, value v, call *c)
            : is_text(name, "number")   ? is_number(v)
            : is_text(name, "string")   ? k == STRING || k == SAFE
            : is_text(name, "mapping")  ? k == DICT
-           : is_text(name, "callable") ? k == MACRO || k == METHOD || k == FUNCTION
+           : is_text(name, "callable") ? k == MACRO || k == METHOD || k == FUNCTION || k == LOOP || k == UNDEFINED
            : is_text(name, "sequence") ? is_list
            : is_text(name, "iterable") ? is_list || k == VIEW || k == ITERATOR
                                        : (fail(r, "there is no test %s here", show_name(r, name)), 0);

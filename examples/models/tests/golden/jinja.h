@@ -78,8 +78,10 @@ static const jinja_golden jinja_goldens[] = {
      ")|list }}", 0,
      "01342 5 8 [5, 3, 1]"},
     {"{% for m in messages if m.role == 'user' %}{{ loop.last }}{{ loop.length }}{{ m.content }}{% "
-     "else %}none{% endfor %}{% for m in [] %}x{% else %}none{% endfor %}", 0,
-     "True1Hi <b> \303\251none"},
+     "else %}none{% endfor %}{% for m in [] %}x{% else %}none{% endfor %}{% for x in [1,2] %}{{ x }"
+     "}{% break %}{% else %}e{% endfor %}{% for x in [1,2] %}{% if x == 2 %}{% break %}{% endif %}{"
+     "% else %}e{% endfor %}", 0,
+     "True1Hi <b> \303\251none1e"},
     {"{% set ns = namespace(i=0) %}{% for m in messages if ns.i < 1 %}{% set ns.i = ns.i + 1 %}{{ m"
      ".role }}{% endfor %}", 0,
      "user"},
@@ -144,8 +146,8 @@ static const jinja_golden jinja_goldens[] = {
     {"{{ 42|string + 'x' }}{{ '42'|int + 1 }}{{ 'x'|int(7) }}{{ '1.5'|float }}{{ 'q'|float }}{{ 3.9"
      "9|int }}{{ ' 12 '|int }}{{ true|int }}{{ none|int }}{{ '1e2'|int }}{{ -3.5|abs }}{{ -3|abs }}"
      "{{ 1.5|round }}{{ 2.5|round }}{{ 2.4|round(method='ceil') }}{{ 2.6|round(0,'floor') }}{{ 5|ro"
-     "und }}", 0,
-     "42x4371.50.0312101003.532.02.03.02.05"},
+     "und }}{{ true|round }}{{ x is callable }}", 0,
+     "42x4371.50.0312101003.532.02.03.02.051True"},
     {"{{ 'abc'|list }}{{ {'a':1}|list }}{{ 'abc'|first }}{{ 'abc'|last }}{{ [1,2,3]|last }}{{ []|fi"
      "rst is defined }}{{ 'abc'|reverse }}{{ [1,2]|reverse|list }}{{ ','.join(['a','b']) }}{{ '-'.j"
      "oin('abc') }}{{ [1,2]|join }}", 0,
@@ -448,4 +450,7 @@ static const char *const jinja_failing[] = {
     "{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}",
     "{{ [1][::0] }}",
     "{{ [x]|tojson }}",
+    "{{ x|dictsort }}",
+    "{{ [[1]]|unique|list }}",
+    "{{ [1]|indent }}",
     "{{ (1,2)|map('upper')|length }}"};

@@ -93,7 +93,7 @@ x
 ====
 {% for i in range(10) %}{% if i == 2 %}{% continue %}{% endif %}{% if i > 4 %}{% break %}{% endif %}{{ i }}{% endfor %}{% for i in range(2, 10, 3) %}{{ i }} {% endfor %}{{ range(5, 0, -2)|list }}
 ====
-{% for m in messages if m.role == 'user' %}{{ loop.last }}{{ loop.length }}{{ m.content }}{% else %}none{% endfor %}{% for m in [] %}x{% else %}none{% endfor %}
+{% for m in messages if m.role == 'user' %}{{ loop.last }}{{ loop.length }}{{ m.content }}{% else %}none{% endfor %}{% for m in [] %}x{% else %}none{% endfor %}{% for x in [1,2] %}{{ x }}{% break %}{% else %}e{% endfor %}{% for x in [1,2] %}{% if x == 2 %}{% break %}{% endif %}{% else %}e{% endfor %}
 ====
 {% set ns = namespace(i=0) %}{% for m in messages if ns.i < 1 %}{% set ns.i = ns.i + 1 %}{{ m.role }}{% endfor %}
 ====
@@ -125,7 +125,7 @@ x
 ====
 {{ 'a\n b\n\nc'|indent }}|{{ 'a\nb\n'|indent(2) }}|{{ 'a\n\nb'|indent(2, blank=true) }}|{{ 'a\nb'|indent('>>', first=true) }}|{{ ''|indent(first=true) }}|
 ====
-{{ 42|string + 'x' }}{{ '42'|int + 1 }}{{ 'x'|int(7) }}{{ '1.5'|float }}{{ 'q'|float }}{{ 3.99|int }}{{ ' 12 '|int }}{{ true|int }}{{ none|int }}{{ '1e2'|int }}{{ -3.5|abs }}{{ -3|abs }}{{ 1.5|round }}{{ 2.5|round }}{{ 2.4|round(method='ceil') }}{{ 2.6|round(0,'floor') }}{{ 5|round }}
+{{ 42|string + 'x' }}{{ '42'|int + 1 }}{{ 'x'|int(7) }}{{ '1.5'|float }}{{ 'q'|float }}{{ 3.99|int }}{{ ' 12 '|int }}{{ true|int }}{{ none|int }}{{ '1e2'|int }}{{ -3.5|abs }}{{ -3|abs }}{{ 1.5|round }}{{ 2.5|round }}{{ 2.4|round(method='ceil') }}{{ 2.6|round(0,'floor') }}{{ 5|round }}{{ true|round }}{{ x is callable }}
 ====
 {{ 'abc'|list }}{{ {'a':1}|list }}{{ 'abc'|first }}{{ 'abc'|last }}{{ [1,2,3]|last }}{{ []|first is defined }}{{ 'abc'|reverse }}{{ [1,2]|reverse|list }}{{ ','.join(['a','b']) }}{{ '-'.join('abc') }}{{ [1,2]|join }}
 ====
@@ -152,7 +152,7 @@ FAILING = ["{{ x.y }}", "{{ messages[0].nope.x }}", "{{ 'a' + 1 }}", "{{ x + 1 }
            "{% set a, b = [1] %}", "{% set a, b = [1, 2, 3] %}", "{{ [1] < ['a'] }}", "{{ 1 in 'a' }}", "{{ x in 'a' }}",
            "{% set x = {} %}{% set x.y = 1 %}", "{% set x = none %}{{ x[1:] }}", "{% if %}", "{{ 'a }}", "{{ 1 + }}", "{% for %}", "{{ (1 }}", "{% endif %}",
            "{% if true %}", "{{ [1, 2 }}", "{# x", "{% raw %}x", "{{ 'a'|nope }}", "{{ 'a' is nope }}", "{% nope %}", "{{ 'a'.split('') }}",
-           "{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "{{ [1][::0] }}", "{{ [x]|tojson }}", "{{ (1,2)|map('upper')|length }}"]
+           "{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "{{ [1][::0] }}", "{{ [x]|tojson }}", "{{ x|dictsort }}", "{{ [[1]]|unique|list }}", "{{ [1]|indent }}", "{{ (1,2)|map('upper')|length }}"]
 
 CHAT = [
     # a thought that the question opens, dropped from answers of the past
