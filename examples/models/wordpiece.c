@@ -154,6 +154,7 @@ static int clean(const wordpiece *model, const char *text, size_t size, buffer *
 typedef struct reading {
     const wordpiece_files *files;
     json tokenizer, config; /* JSON_NONE: not there */
+    int goes_by_tokenizer;  /* tokenizer.json says how text is cleaned */
     char *next;             /* of the model's text */
     word prefix, specials[SPECIALS];
 } reading;
@@ -257,7 +258,6 @@ static const char *const of_config[] = {"added_tokens_decoder",
                                         "local_files_only",
                                         "mask_token",
                                         "max_length",
-                                        "max_len",
                                         "model_input_names",
                                         "model_max_length",
                                         "model_specific_special_tokens",
@@ -340,14 +340,31 @@ static const char *read_parts(wordpiece *model, reading *r, int *strip)
     return NULL;
 }
 
-/* Whether the class that transformers makes of the files leaves to tokenizer.json what it says; BERT's own classes take
-   tokenizer_config.json alone, and what that does not say is as in uncased BERT. */
-static int goes_by_tokenizer(const reading *r)
+/* Who says how text is cleaned. The general classes of transformers leave to tokenizer.json what it says; BERT's own
+   take tokenizer_config.json alone, and what that does not say is as in uncased BERT. Others, such as those for
+   Japanese, cut text in ways of their own. */
+static const char *read_class(wordpiece *model, reading *r)
 {
-    char name[64];
-    json_string(json_get(r->config, "tokenizer_class"), name, sizeof name);
-    return r->tokenizer.type &&
-           (!r->config.type || strncmp(name, "PreTrainedTokenizer", 19) == 0 || strcmp(name, "TokenizersBackend") == 0);
+    static const char *const known[] = {"PreTrained", "TokenizersBackend", "Bert", "DistilBert", "Electra", "MPNet"};
+    json value = json_get(r->config, "tokenizer_class");
+    char name[64], shown[80];
+    size_t size = json_string(value, name, sizeof name), i;
+    r->goes_by_tokenizer = r->tokenizer.type && !r->config.type;
+    if (value.type <= JSON_NULL)
+        return NULL;
+    for (i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t length = strlen(known[i]);
+        const char *rest = name + length;
+        if (strncmp(name, known[i], length) == 0 &&
+            (strcmp(rest, "Tokenizer") == 0 || strcmp(rest, "TokenizerFast") == 0 || (i == 1 && !*rest)))
+            break;
+    }
+    if (i < sizeof known / sizeof *known && value.type == JSON_STRING && strlen(name) == size) {
+        r->goes_by_tokenizer |= i < 2 && r->tokenizer.type;
+        return NULL;
+    }
+    return text_fail(in(model, config_json), "tokenizer_class: \"%s\" is not known here",
+                     shown_text(shown, sizeof shown, name, size < sizeof name ? size : sizeof name - 1));
 }
 
 static const char *read_options(wordpiece *model, reading *r)
@@ -359,6 +376,8 @@ static const char *read_options(wordpiece *model, reading *r)
     model->longest_word = 100;
     r->prefix = plain_word("##");
     note_members(model, config_json, "", r->config, of_config);
+    if ((error = read_class(model, r)) != NULL)
+        return error;
     if (r->tokenizer.type && (error = read_parts(model, r, &strip)) != NULL)
         return error;
     lower = model->lower_case;
@@ -375,8 +394,8 @@ static const char *read_options(wordpiece *model, reading *r)
     if (r->tokenizer.type && (lower != model->lower_case || chinese != model->chinese_characters || strips != strip))
         text_note(model->notes, prefix, "the normalizer is not as tokenizer_config.json has it%s, and %s",
                   r->config.type ? "" : " where it says nothing",
-                  goes_by_tokenizer(r) ? "counts here" : "does not count");
-    if (goes_by_tokenizer(r)) {
+                  r->goes_by_tokenizer ? "counts here" : "does not count");
+    if (r->goes_by_tokenizer) {
         model->lower_case = lower;
         model->chinese_characters = chinese;
         strip = strips;
@@ -428,7 +447,7 @@ static const char *check_processor(wordpiece *model, const reading *r)
     if (!r->tokenizer.type || has_type(processor, "BertProcessing") || has_type(processor, "RobertaProcessing"))
         return NULL;
     if (processor.type <= JSON_NULL)
-        return goes_by_tokenizer(r) && r->config.type
+        return r->goes_by_tokenizer && r->config.type
                    ? text_fail(in(model, tokenizer_json), "post_processor: no tokens stand around a text")
                    : NULL;
     for (i = 0; i < 3; i++, part = json_next(part))

@@ -779,6 +779,28 @@ TEST(bpe_behaviors)
     }
 }
 
+/* Ids of tokenizers 0.22.2 and 0.23.3: of ways that are worth the same but for how the scores are rounded, of unknown
+   characters, which cost 10 more than any piece and are one token in a row, and of their bytes. */
+TEST(bpe_unigram)
+{
+    static const char dashes[] = UNIGRAM("[\"<unk>\",0],[\"_\",-2.0122928619384766],[\"-\",-5.129043102264404],"
+                                         "[\"---\",-12.130167007446289]",
+                                         "0"),
+                      unknown[] = UNIGRAM("[\"<unk>\",0],[\"xy\",0],[\"cx\",-9.5],[\"y\",-9.5]", "0"),
+                      bytes[] = "{\"type\":\"Unigram\",\"byte_fallback\":true,\"unk_id\":0,\"vocab\":[[\"<unk>\",0],"
+                                "[\"a\",-1],[\"<0x62>\",0],[\"<0xC3>\",0],[\"<0xA9>\",0],[\"bb\",-3e1]]}";
+    encodes_added(dashes, NULL, "_----------", "1 3 3 2 3");
+    encodes_added(unknown, NULL, "cxy", "2 3");
+    encodes_added(unknown, NULL, "cyqcxyzz", "0 3 0 2 3 0");
+    encodes_added(bytes, NULL,
+                  "ab\xc3\xa9"
+                  "abc",
+                  "1 2 3 4 1 0");
+    encodes_added(bytes, NULL, "bb", "5");
+    encodes_added(bytes, NULL, "bbb", "2 5");
+    encodes_added(bytes, NULL, "b<unk>b", "0");
+}
+
 /* The character that the text begins with may become several, or go: a mark stands in front of each piece that comes of
    it, and of no other. Ids of tokenizers 0.22.2 and 0.23.3. */
 TEST(bpe_first)

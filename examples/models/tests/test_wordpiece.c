@@ -480,6 +480,8 @@ static void notes(const char *tokenizer, const char *config, const char *want)
 
 TEST(wordpiece_notes)
 {
+    notes(NULL, "{\"tokenizer_class\":null}", "");
+    notes(NULL, "{\"tokenizer_class\":\"DistilBertTokenizerFast\"}", "");
     notes(NULL, "{\"do_lower_case\":true,\"backend\":\"tokenizers\",\"is_local\":true}", "");
     notes(NULL, "{\"fold\":1,\"\\u0007\":2}",
           "some/tokenizer_config.json: unknown members are not looked at: fold, \\x07\n");
@@ -584,6 +586,11 @@ TEST(wordpiece_refuses)
          NULL, "some/tokenizer.json: post_processor: not one token, the text, and one token"},
         {small, POST("{\"type\":\"ByteLevel\"}"), NULL,
          "some/tokenizer.json: post_processor: not one token, the text, and one token"},
+        {small, NULL, "{\"tokenizer_class\":\"BertJapaneseTokenizer\"}",
+         "some/tokenizer_config.json: tokenizer_class: \"BertJapaneseTokenizer\" is not known here"},
+        {small, NULL, "{\"tokenizer_class\":\"Bert\"}",
+         "some/tokenizer_config.json: tokenizer_class: \"Bert\" is not known here"},
+        {small, NULL, "{\"tokenizer_class\":7}", "some/tokenizer_config.json: tokenizer_class: \"\" is not known here"},
         {small, POST("null"), "{\"tokenizer_class\":\"PreTrainedTokenizerFast\"}",
          "some/tokenizer.json: post_processor: no tokens stand around a text"},
         {small, NULL, "{\"added_tokens_decoder\":{\"x\":{\"content\":\"y\"}}}",
