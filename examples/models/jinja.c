@@ -268,7 +268,7 @@ static value today(run *r, call *c)
     text = (char *)take(r, 64 * format.size + 64);
     for (out = text; format.size;) {
         size_t size = *format.text != '%' ? 1 : format.size > 1 && format.text[1] == '-' ? 3 : 2;
-        if (size > format.size || (size > 1 && !strchr("aAbBdeHIjmMpSyY%", format.text[size - 1])))
+        if (size > format.size || (size > 1 && !memchr("aAbBdeHIjmMpSyY%", format.text[size - 1], 16)))
             fail(r, "strftime_now: %%%s is not known here", show(r, format.text + 1, format.size > 1));
         memcpy(one, format.text, size);
         one[size] = 0;
