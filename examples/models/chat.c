@@ -182,8 +182,10 @@ const char *chat_begin(chat *c, const chat_opts *opts)
     memset(c, 0, sizeof *c);
     c->opts = *opts;
     c->stop = -1;
-    if (!chat_family_name(opts->family) && !(opts->tokens && opts->tokens->chat_template))
+    if (opts->family == CHAT_NONE ? !opts->tokens || !opts->tokens->chat_template : !chat_family_name(opts->family))
         fail(c, "no chat template is known for this model");
+    else if (opts->no_thinking && !strstr(template_of(c), "enable_thinking"))
+        fail(c, "the chat template knows no enable_thinking, so that the model cannot be asked to answer at once");
     else
         c->has_channels = strstr(template_of(c), "<|channel|>") && strstr(template_of(c), "<|message|>");
     return result(c);

@@ -11,8 +11,10 @@ static int exec(run *r, const node *n);
 
 static value look_up(run *r, value name)
 {
-    for (const scope *s = r->here; s; s = s->outer) {
-        const value *found = jinja_find(r, &s->names, name);
+    for (scope *s = r->here; s; s = s->outer) {
+        value *found = jinja_find(r, &s->names, name);
+        if (found && !s->outer && found[-1].u.of != s)
+            found[-1].u.of = r->here;
         if (found)
             return *found;
     }
@@ -54,11 +56,10 @@ static value slice(run *r, const node *n)
         fail_kind(r, "sliced", v);
     if ((step.kind != INT && step.kind != NONE) || by == 0)
         fail(r, "a step of a slice that is 0 or no number");
-    count = v.kind == STRING ? (int64_t)length_of(v) : (int64_t)items_of(v)->count;
+    count = v.kind == STRING ? (int64_t)length_of(r, v) : (int64_t)items_of(v)->count;
     by = by > count ? count + 1 : by < -count ? -count - 1 : by;
     begin = bound(r, n->b, count, by, 0);
     end = bound(r, n->c, count, by, 1);
-    spend(r, v.size / 32);
     if (v.kind == STRING && by == 1)
         return end <= begin ? part(v, 0, 0) : part(v, place_of(v, begin), place_of(v, end));
     of = jinja_iterate(r, v);
@@ -267,7 +268,7 @@ static value today(run *r, call *c)
     text = (char *)take(r, 64 * format.size + 64);
     for (out = text; format.size;) {
         size_t size = *format.text != '%' ? 1 : format.size > 1 && format.text[1] == '-' ? 3 : 2;
-        if (size > format.size || (size > 1 && !strchr("aAbBdeHIjmMpSyY%", format.text[size - 1])))
+        if (size > format.size || (size > 1 && !memchr("aAbBdeHIjmMpSyY%", format.text[size - 1], 16)))
             fail(r, "strftime_now: %%%s is not known here", show(r, format.text + 1, format.size > 1));
         memcpy(one, format.text, size);
         one[size] = 0;
@@ -299,9 +300,30 @@ static value call_function(run *r, value f, call *c)
     fail(r, "the template says: %s", show_name(r, v));
 }
 
+/* jinja2 looks a name up in the scope where it is set in any case, even if that is later on: a variable that a loop or a
+   macro within has read by then was undefined to it. Here that is told. */
+static void check_readers(run *r, const scope *s, value name)
+{
+    const scope *root = s, *reader;
+    const value *known;
+    while (root->outer)
+        root = root->outer;
+    known = jinja_find(r, &root->names, name);
+    reader = known ? (const scope *)known[-1].u.of : NULL;
+    if (!reader || reader == root || reader == s || s->branches || (s != root && jinja_find(r, &s->names, name)))
+        return;
+    while (reader && reader != s)
+        reader = reader->outer;
+    if (reader)
+        fail(r, "%s is set after it was read in a scope within", show_name(r, name));
+}
+
 static void set(run *r, scope *s, value name, value v)
 {
+    check_readers(r, s, name);
     jinja_put_in(r, &s->names, name, v);
+    if (!s->outer)
+        jinja_find(r, &s->names, name)[-1].u.of = s;
 }
 
 static scope *open_scope(run *r, scope *outer)
@@ -464,7 +486,11 @@ static int exec_one(run *r, const node *n)
     switch (n->kind) {
     case TEXT: put(r, r->out, n->name); break;
     case PRINT: jinja_write(r, r->out, eval(r, n->a)); break;
-    case IF: return exec(r, truth(r, eval(r, n->a)) ? n->list : n->b);
+    case IF:
+        r->here->branches++;
+        status = exec(r, truth(r, eval(r, n->a)) ? n->list : n->b);
+        outer->branches--;
+        return status;
     case FOR: return exec_for(r, n);
     case SET:
         assign(r, n->a, n->c ? filtered(r, n->b, captured(r, n->list, open_scope(r, outer))) : eval(r, n->b));
@@ -554,7 +580,7 @@ void jinja_put(jinja *j, jinja_value dict, const char *name, jinja_value v)
 
 void jinja_set(jinja *j, const char *name, jinja_value v)
 {
-    set((run *)j->run, ((run *)j->run)->here, word(name), v);
+    jinja_put_in((run *)j->run, &((run *)j->run)->here->names, word(name), v);
 }
 
 /* A copy of the template with lines that end in \n alone, and without the last end. */

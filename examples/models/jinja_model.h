@@ -40,9 +40,12 @@ typedef struct items {
     int used;
 } items;
 
+/* branches: "if" statements that are being run in it. Of a name in the outermost scope, u.of is the scope that has read
+   it: the last one, or the outermost for good. */
 typedef struct scope {
     struct scope *outer;
     items names;
+    int branches;
 } scope;
 
 typedef enum node_kind {
@@ -427,10 +430,11 @@ static inline int is_blank(uint32_t code)
     return unicode_is_space(code) || (code >= 0x1c && code <= 0x1f);
 }
 
-static inline size_t length_of(value s)
+static inline size_t length_of(run *r, value s)
 {
     size_t count = 0;
     uint32_t code;
+    spend(r, s.size / 32);
     for (size_t at = 0; at < s.size; count++)
         at += character(s, at, &code);
     return count;

@@ -44,7 +44,7 @@ value *jinja_find(run *r, const items *dict, value key)
 {
     if (key.kind == LIST || key.kind == DICT || key.kind == SAFE)
         fail_kind(r, "a key of a dict", key);
-    spend(r, dict->count / 8);
+    spend(r, dict->count / 8 * (key.size / 64 + 1));
     for (size_t i = 0; i < dict->count; i += 2) {
         const value *known = &dict->values[i];
         if (key.kind == STRING && known->kind == STRING ? is_same(*known, key) : jinja_equal(r, *known, key))
@@ -67,12 +67,17 @@ void jinja_put_in(run *r, items *dict, value key, value v)
 /* Where a text is in another, from one byte on: SIZE_MAX if it is not. */
 size_t jinja_find_text(run *r, value s, value other, size_t at)
 {
-    size_t begin = at, found = SIZE_MAX;
-    for (; found == SIZE_MAX && at + other.size <= s.size; at++)
-        if (other.size == 0 || (s.text[at] == *other.text && memcmp(s.text + at, other.text, other.size) == 0))
-            found = at;
-    spend(r, (at - begin) / 64 * (other.size / 16 + 1));
-    return found;
+    size_t work = 0;
+    for (; at + other.size <= s.size; at++) {
+        int begins = other.size == 0 || s.text[at] == *other.text;
+        if (begins && memcmp(s.text + at, other.text, other.size) == 0)
+            return at;
+        if ((work += begins ? 1 + other.size / 16 : 1) >= 4096) {
+            spend(r, work / 64);
+            work = 0;
+        }
+    }
+    return SIZE_MAX;
 }
 
 static void put_whole(run *r, written *o, int64_t number)

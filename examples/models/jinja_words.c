@@ -214,8 +214,9 @@ static value f_splitlines(run *r, value s, call *c)
     return lines_of(r, s);
 }
 
-static int is_at_end(value s, value other, int end)
+static int is_at_end(run *r, value s, value other, int end)
 {
+    spend(r, other.size / 64);
     return other.size <= s.size && memcmp(s.text + (end ? s.size - other.size : 0), other.text, other.size) == 0;
 }
 
@@ -226,18 +227,18 @@ static value f_ends(run *r, value s, call *c)
     int end = *c->name == 'e', holds = 0;
     if (argument(r, c, 0, "prefix", &other) && other.kind == TUPLE) {
         for (size_t i = 0; i < items_of(other)->count; i++)
-            holds |= items_of(other)->values[i].kind == STRING && is_at_end(s, items_of(other)->values[i], end);
+            holds |= items_of(other)->values[i].kind == STRING && is_at_end(r, s, items_of(other)->values[i], end);
         return whole(BOOL, holds);
     }
     c->taken = 0;
-    return whole(BOOL, is_at_end(s, text_argument(r, c, 0, "prefix"), end));
+    return whole(BOOL, is_at_end(r, s, text_argument(r, c, 0, "prefix"), end));
 }
 
 static value f_remove(run *r, value s, call *c)
 {
     value other = text_argument(r, c, 0, "prefix");
     int end = c->name[6] == 's';
-    if (!is_at_end(s, other, end))
+    if (!is_at_end(r, s, other, end))
         return s;
     return end ? part(s, 0, s.size - other.size) : part(s, other.size, s.size);
 }
@@ -250,7 +251,7 @@ static value f_find(run *r, value s, call *c)
         found = at;
     if (found == SIZE_MAX && c->name[strlen(c->name) - 1] == 'x')
         fail(r, "%s: it is not there", c->name);
-    return whole(INT, found == SIZE_MAX ? -1 : (int64_t)length_of(part(s, 0, found)));
+    return whole(INT, found == SIZE_MAX ? -1 : (int64_t)length_of(r, part(s, 0, found)));
 }
 
 static value f_count(run *r, value v, call *c)
@@ -267,7 +268,7 @@ static value f_count(run *r, value v, call *c)
     }
     other = text_argument(r, c, 0, "sub");
     if (other.size == 0)
-        return whole(INT, (int64_t)length_of(v) + 1);
+        return whole(INT, (int64_t)length_of(r, v) + 1);
     for (; (at = jinja_find_text(r, v, other, at)) != SIZE_MAX; at += other.size)
         count++;
     return whole(INT, count);
@@ -278,6 +279,7 @@ static value f_is(run *r, value s, call *c)
 {
     int some = 0, all = s.size > 0, letter, digit, upper, lower;
     uint32_t code;
+    spend(r, s.size / 16);
     for (size_t at = 0; at < s.size;) {
         at += character(s, at, &code);
         if (code >= 128 && strcmp(c->name, "isspace") != 0)
@@ -354,7 +356,7 @@ static value f_length(run *r, value v, call *c)
     if (v.kind == UNDEFINED)
         return whole(INT, 0);
     if (v.kind == STRING)
-        return whole(INT, (int64_t)length_of(v));
+        return whole(INT, (int64_t)length_of(r, v));
     if (v.kind != LIST && v.kind != TUPLE && v.kind != VIEW && v.kind != DICT)
         fail_kind(r, "of a length", v);
     return whole(INT, (int64_t)items_of(v)->count / (v.kind == DICT ? 2 : 1));
@@ -632,7 +634,7 @@ static value f_indent(run *r, value v, call *c)
     space = width.kind == STRING ? width : jinja_repeat(r, word(" "), width.kind == INT ? width : whole(INT, 0));
     if (width.kind != STRING && width.kind != INT)
         fail_kind(r, "a width", width);
-    if (s.size && is_at_end(s, word("\n"), 1)) /* jinja2 adds one before it cuts */
+    if (s.size && is_at_end(r, s, word("\n"), 1)) /* jinja2 adds one before it cuts */
         add(r, items_of(lines), word(""));
     for (size_t i = 0; i < items_of(lines)->count; i++) {
         value line = items_of(lines)->values[i];

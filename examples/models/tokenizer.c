@@ -170,7 +170,7 @@ static const char *copy_template(tokenizer *tokens, const char *path, json value
     if (!tokens->chat_template)
         return fail(tokens, path, TEXT_NO_MEMORY);
     json_string(value, tokens->chat_template, size + 1);
-    return NULL;
+    return strlen(tokens->chat_template) == size ? NULL : fail(tokens, path, "chat_template has a NUL within");
 }
 
 /* Whether tokenizer_class begins so. */
@@ -372,6 +372,8 @@ static const char *open_config(tokenizer *tokens, const char *directory)
     if (!error)
         error = read_file(tokens, path, &jinja);
     tokens->chat_template = jinja.text;
+    if (!error && jinja.text && strlen(jinja.text) + 1 != jinja.size)
+        error = fail(tokens, path, "a NUL within");
     if (!error)
         error = join(tokens, path, directory, "special_tokens_map.json");
     if (!error)

@@ -517,6 +517,10 @@ TEST(chat_errors)
     CHECK(chat_hear(&c, NULL, 0, "a", 1) == 1 && c.message_count == 0);
     chat_end(&c);
     opts.family = CHAT_GEMMA;
+    opts.no_thinking = 1;
+    CHECK(strstr(chat_begin(&c, &opts), "knows no enable_thinking"));
+    chat_end(&c);
+    opts.no_thinking = 0;
     if (!open_letters(&tokens, "<bos> <start_of_turn>"))
         return;
     CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "ab", 2) == NULL && chat_render(&c) == NULL);

@@ -90,6 +90,11 @@ TEST(jinja_messages)
     refuses("{{ '\xc3\xa9'|upper }}", "line 1: upper case: letters beyond ASCII");
     refuses("{{ 99999999999999999999 }}", "line 1: a number that is not known here");
     refuses("{{ 4611686018427387903 * 3 }}", "line 1: a number that is too large");
+    refuses("{% for a in [1] %}{{ tools }}{% endfor %}{% set tools = 1 %}",
+            "line 1: tools is set after it was read in a scope within");
+    renders("{% for a in [1] %}{{ tools }}{% endfor %}{% if 1 %}{% set tools = 1 %}{% endif %}{{ tools }}", 0, "None1");
+    renders("{{ tools }}{% for a in [1] %}{{ tools }}{% set tools = 2 %}{{ tools }}{% endfor %}{% set tools = 1 %}", 0,
+            "NoneNone2");
     refuses("{{ raise_exception('no\n\x1b[31m') }}", "line 1: the template says: no\\x0a\\x1b[31m");
     renders("{% if tools %}{{ 1|xmlattr }}{% endif %}a\r\nb\rc\n", 0, "a\nb\nc");
     renders("{{ strftime_now('%Y') }}", 0, "today");

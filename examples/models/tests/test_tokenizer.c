@@ -555,6 +555,20 @@ static const char *name_of(const tokenizer *tokens, const char *name)
     return "";
 }
 
+/* A template that a NUL would cut off is none. */
+TEST(tokenizer_template_nul)
+{
+    tokenizer tokens;
+    if (!begin())
+        return;
+    write_letters(0);
+    write_text("tokenizer_config.json", "{\"chat_template\": \"a\\u0000b\"}");
+    CHECK(strstr(tokenizer_open(&tokens, directory), "tokenizer_config.json: chat_template has a NUL within"));
+    write_file("chat_template.jinja", "a\0b", 3);
+    CHECK(strstr(tokenizer_open(&tokens, directory), "chat_template.jinja: a NUL within"));
+    end();
+}
+
 /* The names that transformers knows special tokens by. */
 TEST(tokenizer_names)
 {
