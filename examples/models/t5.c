@@ -1,6 +1,7 @@
 /* t5.c: see t5.h. First the files: config.json, the names of the weights; then the network. */
 #include "t5.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,8 +245,9 @@ static void read_vocabulary(t5 *model, const char *directory)
     FILE *file;
     snprintf(path, sizeof path, "%s/tokenizer.json", directory);
     file = fopen(path, "rb");
-    if (file) {
+    if (file)
         fclose(file);
+    if (file || errno != ENOENT) {
         read_tokens(model, path);
         return;
     }
