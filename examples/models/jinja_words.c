@@ -103,6 +103,8 @@ static value f_title(run *r, value v, call *c)
     uint32_t code;
     for (size_t at = 0, length; at < s.size; at += length) {
         length = character(s, at, &code);
+        if (c->where != FILTERS && code >= 128)
+            fail(r, "title: letters beyond ASCII");
         put_case(r, &o, part(s, at, at + length), begins);
         begins = c->where != FILTERS ? !is_letter(code) || code == '_'
                                      : is_blank(code) || (code && code < 128 && strchr("-({[<", (int)code));
@@ -141,43 +143,45 @@ static value f_replace(run *r, value v, call *c)
     return text_in_output(&o);
 }
 
-/* str.split() and rsplit(): by white space, or by a text; at most so many times, from the left or from the right. */
-static value f_split(run *r, value s, call *c)
+/* By a text, at most so many times: from the left; or from the right. */
+static value split_at(run *r, value s, value by, int64_t most)
 {
-    value by = of_kind(NONE), made = new_items(r, LIST), *parts;
-    int64_t most = -1;
-    size_t at = 0, begin, end;
-    uint32_t code;
-    if (argument(r, c, 0, "sep", &by) && by.kind != NONE && (by.kind != STRING || by.size == 0))
-        fail_kind(r, "what a text is split by", by);
-    most = argument_of(r, c, 1, "maxsplit", INT, whole(INT, -1)).u.whole;
-    if (*c->name == 'r' && most >= 0 && by.kind != NONE) { /* the last ones: all, and the first ones joined again */
-        call all = *c;
-        value every;
-        size_t joined = 0, size;
-        all.name = "split";
-        all.count = all.plain = 1;
-        all.values = &by;
-        every = f_split(r, s, &all);
-        parts = items_of(every)->values;
-        size = items_of(every)->count;
-        for (at = 0; at + 1 < size && (int64_t)(size - at) > most + 1; at++)
-            joined += parts[at].size + by.size;
-        add(r, items_of(made), part(s, 0, joined + parts[at].size));
-        while (++at < size)
-            add(r, items_of(made), parts[at]);
-        return made;
-    }
-    if (*c->name == 'r' && most >= 0)
-        fail(r, "rsplit by white space has no maxsplit here");
-    for (; by.kind == STRING && most != 0 && (end = jinja_find_text(r, s, by, at)) != SIZE_MAX; most--) {
+    value made = new_items(r, LIST);
+    size_t at = 0, end;
+    for (; most != 0 && (end = jinja_find_text(r, s, by, at)) != SIZE_MAX; most--) {
         add(r, items_of(made), part(s, at, end));
         at = end + by.size;
     }
-    if (by.kind == STRING) {
-        add(r, items_of(made), part(s, at, s.size));
-        return made;
+    add(r, items_of(made), part(s, at, s.size));
+    return made;
+}
+
+static value split_from_right(run *r, value s, value by, int64_t most)
+{
+    value made = new_items(r, LIST), parts = new_items(r, LIST);
+    size_t at = s.size, end = s.size;
+    while (most != 0 && at >= by.size) {
+        spend(r, 1);
+        if (memcmp(s.text + at - by.size, by.text, by.size) != 0) {
+            at--;
+            continue;
+        }
+        add(r, items_of(parts), part(s, at, end));
+        at = end = at - by.size;
+        most--;
     }
+    add(r, items_of(parts), part(s, 0, end));
+    for (at = items_of(parts)->count; at > 0; at--)
+        add(r, items_of(made), items_of(parts)->values[at - 1]);
+    return made;
+}
+
+/* By white space, of which there is none at the ends. */
+static value split_at_blanks(run *r, value s, int64_t most)
+{
+    value made = new_items(r, LIST);
+    size_t at = 0, begin, end;
+    uint32_t code;
     spend(r, s.size / 16);
     for (s = strip(r, s, NULL, 1, most < 0); at < s.size; most--) {
         for (begin = end = at; end < s.size; end = at) {
@@ -185,12 +189,25 @@ static value f_split(run *r, value s, call *c)
             if (most != 0 && is_blank(code))
                 break;
         }
-        add(r, items_of(made), part(s, begin, most == 0 ? s.size : end));
-        at = most == 0 ? s.size : end;
+        add(r, items_of(made), part(s, begin, end));
         while (at < s.size && (end = at + character(s, at, &code), is_blank(code)))
             at = end;
     }
     return made;
+}
+
+static value f_split(run *r, value s, call *c)
+{
+    value by = of_kind(NONE), most;
+    int from_right = *c->name == 'r';
+    if (argument(r, c, 0, "sep", &by) && by.kind != NONE && (by.kind != STRING || by.size == 0))
+        fail_kind(r, "what a text is split by", by);
+    most = argument_of(r, c, 1, "maxsplit", INT, whole(INT, -1));
+    if (by.kind == NONE && from_right && most.u.whole >= 0)
+        fail(r, "rsplit by white space has no maxsplit here");
+    if (by.kind == NONE)
+        return split_at_blanks(r, s, most.u.whole);
+    return from_right ? split_from_right(r, s, by, most.u.whole) : split_at(r, s, by, most.u.whole);
 }
 
 static value lines_of(run *r, value s)
@@ -417,7 +434,12 @@ static int read_as_number(run *r, value s, double *number)
     s = strip(r, s, NULL, 1, 1);
     sign = s.size > 0 && *s.text == '+';
     snprintf(text, sizeof text, "%.*s", (int)(s.size < 63 ? s.size - sign : 0), s.text + sign);
-    return !json_parse(&read, text, strlen(text), NULL) && json_double(read, number);
+    if (!json_parse(&read, text, strlen(text), NULL) && json_double(read, number))
+        return 1;
+    for (size_t i = 0; i < s.size; i++) /* 1_000, 007, 1. and inf are numbers to Python */
+        if ((s.text[i] >= '0' && s.text[i] <= '9') || (unsigned char)s.text[i] >= 128 || strchr("nN", s.text[i]))
+            fail(r, "\"%s\" is no number here", show_name(r, s));
+    return 0;
 }
 
 static value f_number(run *r, value v, call *c)
@@ -461,7 +483,7 @@ static value f_first(run *r, value v, call *c)
 static value f_reverse(run *r, value v, call *c)
 {
     const items *of = jinja_iterate(r, v);
-    value made = new_items(r, ITERATOR);
+    value made = new_items(r, v.kind == ITERATOR ? LIST : ITERATOR); /* as jinja2 has it */
     written o = {NULL, NULL, 0, 0, 0};
     (void)c;
     for (size_t i = of->count; i-- > 0;) {

@@ -45,10 +45,12 @@ static const jinja_golden jinja_goldens[] = {
     {"{% for m in messages %}{{ loop.index0 }}{{ m['role']|upper }}{{ m.content.split(' ') }}{% end"
      "for %}", 0,
      "0USER['Hi', '<b>', '\303\251']1ASSISTANT[\"It's\", '\"so\"\\n\\x01', '\\u2028', '\303\237']"},
-    {"{{ 'a,b,,c'.split(',') }}{{ 'a,b,,c'.split(',', 1) }}{{ 'a,b,,c'.rsplit(',',1) }}{{ '  a  b '"
-     ".split() }}{{ ' a  b c '.split(none, 1) }}{{ ''.split() }}{{ ''.split(',') }}{{ 'a\\nb\\r\\nc"
-     "\\n'.splitlines() }}", 0,
-     "['a', 'b', '', 'c']['a', 'b,,c']['a,b,', 'c']['a', 'b']['a', 'b c '][]['']['a', 'b', 'c']"},
+    {"{{ 'a,b,,c'.split(',') }}{{ 'a,b,,c'.split(',', 1) }}{{ 'a,b,,c'.rsplit(',',1) }}{{ 'aaa'.rsp"
+     "lit('aa') }}{{ 'aaa'.split('aa') }}{{ 'a b'.rsplit() }}{{ 'a,b'.rsplit(',') }}{{ '  a  b '.sp"
+     "lit() }}{{ ' a  b c '.split(none, 1) }}{{ ''.split() }}{{ ''.split(',') }}{{ 'a\\nb\\r\\nc\\n"
+     "'.splitlines() }}", 0,
+     "['a', 'b', '', 'c']['a', 'b,,c']['a,b,', 'c']['a', '']['', 'a']['a', 'b']['a', 'b']['a', 'b']"
+     "['a', 'b c '][]['']['a', 'b', 'c']"},
     {"{{ 'xxabxx'.strip('x') }}{{ 'xxabxx'.lstrip('x') }}{{ 'xxabxx'.rstrip('xb') }}|{{ '  q '|trim"
      " }}|{{ 'aab'|trim('a') }}{{ ' \\u2003q\\x1f'.strip() }}", 0,
      "ababxxxxa|q|bq"},
@@ -149,9 +151,9 @@ static const jinja_golden jinja_goldens[] = {
      "und }}{{ true|round }}{{ x is callable }}", 0,
      "42x4371.50.0312101003.532.02.03.02.051True"},
     {"{{ 'abc'|list }}{{ {'a':1}|list }}{{ 'abc'|first }}{{ 'abc'|last }}{{ [1,2,3]|last }}{{ []|fi"
-     "rst is defined }}{{ 'abc'|reverse }}{{ [1,2]|reverse|list }}{{ ','.join(['a','b']) }}{{ '-'.j"
-     "oin('abc') }}{{ [1,2]|join }}", 0,
-     "['a', 'b', 'c']['a']ac3Falsecba[2, 1]a,ba-b-c12"},
+     "rst is defined }}{{ 'abc'|reverse }}{{ [1,2]|reverse|list }}{{ 'y' if []|map('int')|reverse e"
+     "lse 'n' }}{{ ','.join(['a','b']) }}{{ '-'.join('abc') }}{{ [1,2]|join }}", 0,
+     "['a', 'b', 'c']['a']ac3Falsecba[2, 1]na,ba-b-c12"},
     {"{{ {'a':1,'b':2}.items()|list }}{{ {'a':1}.keys()|list }}{{ {'a':1}.values()|list }}{{ {'a':1"
      "}.get('a') }}{{ {'a':1}.get('z') }}{{ {'a':1}.get('z','q') }}{% for k, v in {'a':1}|items %}{"
      "{ k }}{{ v }}{% endfor %}{{ {'a':1}.items()|length }}{{ {'items':1}['items'] }}{{ dict(a=1, b"

@@ -73,7 +73,7 @@ x
 ====
 {% for m in messages %}{{ loop.index0 }}{{ m['role']|upper }}{{ m.content.split(' ') }}{% endfor %}
 ====
-{{ 'a,b,,c'.split(',') }}{{ 'a,b,,c'.split(',', 1) }}{{ 'a,b,,c'.rsplit(',',1) }}{{ '  a  b '.split() }}{{ ' a  b c '.split(none, 1) }}{{ ''.split() }}{{ ''.split(',') }}{{ 'a\nb\r\nc\n'.splitlines() }}
+{{ 'a,b,,c'.split(',') }}{{ 'a,b,,c'.split(',', 1) }}{{ 'a,b,,c'.rsplit(',',1) }}{{ 'aaa'.rsplit('aa') }}{{ 'aaa'.split('aa') }}{{ 'a b'.rsplit() }}{{ 'a,b'.rsplit(',') }}{{ '  a  b '.split() }}{{ ' a  b c '.split(none, 1) }}{{ ''.split() }}{{ ''.split(',') }}{{ 'a\nb\r\nc\n'.splitlines() }}
 ====
 {{ 'xxabxx'.strip('x') }}{{ 'xxabxx'.lstrip('x') }}{{ 'xxabxx'.rstrip('xb') }}|{{ '  q '|trim }}|{{ 'aab'|trim('a') }}{{ ' \u2003q\x1f'.strip() }}
 ====
@@ -127,7 +127,7 @@ x
 ====
 {{ 42|string + 'x' }}{{ '42'|int + 1 }}{{ 'x'|int(7) }}{{ '1.5'|float }}{{ 'q'|float }}{{ 3.99|int }}{{ ' 12 '|int }}{{ true|int }}{{ none|int }}{{ '1e2'|int }}{{ -3.5|abs }}{{ -3|abs }}{{ 1.5|round }}{{ 2.5|round }}{{ 2.4|round(method='ceil') }}{{ 2.6|round(0,'floor') }}{{ 5|round }}{{ true|round }}{{ x is callable }}
 ====
-{{ 'abc'|list }}{{ {'a':1}|list }}{{ 'abc'|first }}{{ 'abc'|last }}{{ [1,2,3]|last }}{{ []|first is defined }}{{ 'abc'|reverse }}{{ [1,2]|reverse|list }}{{ ','.join(['a','b']) }}{{ '-'.join('abc') }}{{ [1,2]|join }}
+{{ 'abc'|list }}{{ {'a':1}|list }}{{ 'abc'|first }}{{ 'abc'|last }}{{ [1,2,3]|last }}{{ []|first is defined }}{{ 'abc'|reverse }}{{ [1,2]|reverse|list }}{{ 'y' if []|map('int')|reverse else 'n' }}{{ ','.join(['a','b']) }}{{ '-'.join('abc') }}{{ [1,2]|join }}
 ====
 {{ {'a':1,'b':2}.items()|list }}{{ {'a':1}.keys()|list }}{{ {'a':1}.values()|list }}{{ {'a':1}.get('a') }}{{ {'a':1}.get('z') }}{{ {'a':1}.get('z','q') }}{% for k, v in {'a':1}|items %}{{ k }}{{ v }}{% endfor %}{{ {'a':1}.items()|length }}{{ {'items':1}['items'] }}{{ dict(a=1, b=2) }}{{ dict({'x':1}, y=2) }}
 ====
