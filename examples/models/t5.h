@@ -18,10 +18,10 @@
        t5_end(&model, &text);
        t5_close(&model);
 
-   The models: t5-small and t5-base (relu, the output projected by the embedding), v1_1 and flan-t5 (gated gelu, a head of
-   its own), as they are published: config.json, model.safetensors (or its shards), tokenizer.json or, where there is none, spiece.model. Weights of F32, F16 and BF16 stay as and
-   where they are in the file; numbers in between are float. beam.h searches, translate.h makes text of text. t5.c is to be
-   compiled without -ffast-math, which loses sight of NaN and makes sums depend on addresses. */
+   The models: t5-small and t5-base (relu, the output projected by the embedding), v1_1 and flan-t5 (gated gelu, a head
+   of its own), as they are published: config.json, model.safetensors (or its shards), tokenizer.json or, where there is
+   none, spiece.model. Weights of F32, F16 and BF16 stay as and where they are in the file; numbers in between are float.
+   beam.h searches, translate.h makes text of text. t5.c is to be compiled without -ffast-math, which loses sight of NaN and makes sums depend on addresses. */
 #ifndef T5_H
 #define T5_H
 
