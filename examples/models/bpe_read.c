@@ -480,8 +480,8 @@ static const char *make_room(bpe *b, uint64_t id)
     return NULL;
 }
 
-/* A number as the library reads it, rounded twice: the digits that fit 64 bits as a whole number, and that times a power
-   of ten, or by one. Ways to cut a word are often worth the same but for that. Returns 0 if it is no number. */
+/* A number as the library reads it, rounded twice: the digits that fit 64 bits as a whole number, and that times a
+   power of ten, or by one. Ways to cut a word are often worth the same but for that. Returns 0 if it is no number. */
 static int read_score(json number, double *score)
 {
     const char *at = number.text;

@@ -1,5 +1,5 @@
-/* bpe_unigram.c: tokens of a word where the model is a Unigram one, as T5's is: of all ways to cut the word into pieces,
-   the one whose scores have the greatest sum. And the rules of a charsmap, which such tokenizers rewrite text by. */
+/* bpe_unigram.c: tokens of a word where the model is a Unigram one, as T5's is: of all ways to cut the word into
+   pieces, the one whose scores have the greatest sum. And the rules of a charsmap, which such tokenizers rewrite text by. */
 #include "bpe_model.h"
 
 /* ---- the charsmap ----

@@ -179,8 +179,8 @@ static inline const char *text_fail(char error[TEXT_ERROR], const char *format, 
     return error;
 }
 
-/* What is no reason to refuse a file, but to be shown to who reads it: lines, each with its LF and there once, as long as
-   there is room. prefix: how each begins, as "PATH: ". */
+/* What is no reason to refuse a file, but to be shown to who reads it: lines, each with its LF and there once, as long
+   as there is room. prefix: how each begins, as "PATH: ". */
 enum { TEXT_NOTES = 1024 };
 
 static inline void text_note(char notes[TEXT_NOTES], const char *prefix, const char *format, ...)

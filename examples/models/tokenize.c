@@ -9,9 +9,9 @@
        --extra-ids N                     sentinels <extra_id_0> to <extra_id_N-1> beyond the pieces, as T5 has 100 (the
                                          default, unless the model has them among its pieces)
 
-   MODEL is a SentencePiece model (spiece.model), the tokenizer.json of a BPE or Unigram tokenizer or a directory with it,
-   or a directory with the vocab.txt or the tokenizer.json of a BERT: these show what their files say of special tokens, but
-   not those that a model wants around a text.
+   MODEL is a SentencePiece model (spiece.model), the tokenizer.json of a BPE or Unigram tokenizer or a directory with
+   it, or a directory with the vocab.txt or the tokenizer.json of a BERT: these show what their files say of special
+   tokens, but not those that a model wants around a text.
 
    A line of the input ends before its LF. A CR before the LF belongs to the text, as every other character does: many
    models turn it into a space, others keep it. Text is printed with \xNN in place of each byte of a control character

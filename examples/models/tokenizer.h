@@ -1,7 +1,7 @@
 /* tokenizer.h: the tokenizer of a published decoder, whichever kind it is: tokenizer.json (byte-pair encoding) or,
-   where there is none, tokenizer.model (SentencePiece); with what tokenizer_config.json says about it. A token that only
-   this or, beside tokenizer.model, added_tokens.json has is not found in texts: one that is not special is refused. It takes
-   tokenizer.c and, beside this file, bpe.h and sentencepiece.h with what these take.
+   where there is none, tokenizer.model (SentencePiece); with what tokenizer_config.json says about it. A token that
+   only this or, beside tokenizer.model, added_tokens.json has is not found in texts: one that is not special is
+   refused. It takes tokenizer.c and, beside this file, bpe.h and sentencepiece.h with what these take.
 
        tokenizer tokens;
        tokenizer_ids ids = {0};
@@ -59,8 +59,8 @@ typedef struct tokenizer_ids {
 const char *tokenizer_open(tokenizer *tokens, const char *directory);
 void tokenizer_close(tokenizer *tokens);
 
-/* The last id that a text can have, or that stands before or behind it: special tokens are in no text, and some models have fewer
-   tokens than their tokenizer has of these. -1: there is none. */
+/* The last id that a text can have, or that stands before or behind it: special tokens are in no text, and some models
+   have fewer tokens than their tokenizer has of these. -1: there is none. */
 int32_t tokenizer_last(const tokenizer *tokens);
 
 /* Appends what stands before a text; and what stands behind it. Returns NULL, or "no memory" and *ids as it was; so do

@@ -241,8 +241,8 @@ static const char *read_flag(wordpiece *model, const char *file, json object, co
     return NULL;
 }
 
-/* What tokenizer_config.json may have; of these, special tokens and what has to do with cleaning is read. Others have to
-   do with tensors, with other classes, or with text that is made of ids. */
+/* What tokenizer_config.json may have; of these, special tokens and what has to do with cleaning is read. Others have
+   to do with tensors, with other classes, or with text that is made of ids. */
 static const char *const of_config[] = {"added_tokens_decoder",
                                         "additional_special_tokens",
                                         "auto_map",
@@ -517,7 +517,8 @@ static const char *clean_token(void *model, text_span text, buffer *out)
     return done ? NULL : TEXT_NO_MEMORY;
 }
 
-/* Gives added tokens that are words the ids of these, adds the others to the words, and makes what they are found with. */
+/* Gives added tokens that are words the ids of these, adds the others to the words, and makes what they are found
+   with. */
 static const char *index_added(wordpiece *model, char cause[ADDED_CAUSE])
 {
     size_t vocabulary = model->word_count, i;
