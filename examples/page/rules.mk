@@ -63,7 +63,7 @@ $P/$1/page.o: examples/page/page.c examples/10_training.c examples/show.h attn.h
 	$(call short,CC $$<)$(page_cc_$1) $(warnings) -Wno-shadow -c -o $$@ $$<
 $P/$1/%.o: examples/models/%.c $(page_heads)
 	@mkdir -p $$(@D)
-	$(call short,CC $$<)$(subst -O2,-Os,$(page_cc_$1)) -c -o $$@ $$<
+	$(call short,CC $$<)$(subst -O2,-Oz,$(page_cc_$1)) -c -o $$@ $$<
 endef
 $(eval $(call page_wasm,vectors))
 $(eval $(call page_wasm,scalar))
