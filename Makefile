@@ -44,7 +44,7 @@ include tests/rules.mk tests/bench/rules.mk tests/boards/rules.mk examples/noteb
     examples/ring/rules.mk examples/small/rules.mk
 
 .PHONY: all test test-library test-everywhere test-examples check-t5 check-minilm train bench bench-quick bench-report bench-targets
-.PHONY: check-tokens check-decoder bench-translate bench-search bench-generate install clean help FORCE
+.PHONY: check-tokens check-decoder check-chat bench-translate bench-search bench-generate install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -83,6 +83,9 @@ check-tokens: $B/tokenize $B/encode_ids  ## compare tokenizers with the librarie
 
 check-decoder: $B/decode_ids             ## compare generation with transformers on random models of every family; minutes
 	@$(python) $T/check_decoder.py $B/decode_ids
+
+check-chat: $B/render_chat               ## compare the chat templates of DIRECTORY with transformers
+	@$(python) $T/check_chat.py $B/render_chat '$(DIRECTORY)'
 
 train: $B/05_translate $(learners)       ## train the bundled model anew, to build/model, and score it; minutes
 	@mkdir -p $B/model && cp examples/models/bundled/spiece.model $B/model
@@ -142,6 +145,7 @@ define implementation
 $(call short,CC $<: the implementation)$(CC) $(1) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
 endef
 in = $(1:%=$B/examples/models/%.o)
+of_jinja = jinja jinja_read jinja_values jinja_words
 listed = $B/api $B/cover.h
 program = $(call short,LD $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 -include $(patsubst %.o,%.d,$(examples) $(tests) $(t_tests) $B/$T/main.o)
@@ -157,15 +161,16 @@ $B/heap/%.o: examples/models/%.c $B/flags $B/flags_of_tests | $B/api         ; $
 
 # What is linked                                   of what: a notebook is a program by itself; here they share one
 $B/%: $B/examples/%.o $B/attn.o                                              ; $(program)
-$B/tokenize $B/tensors $B/decode_ids $B/encode_ids $(learners) $B/test $B/test_examples:   ; $(program)
+$B/tokenize $B/tensors $B/decode_ids $B/encode_ids $B/render_chat $(learners) $B/test $B/test_examples:   ; $(program)
 $B/05_translate: $(call in,json safetensors checkpoint sentencepiece unicode $(of_bpe) layers t5 beam translate)
 $B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert vectors)
-$B/13_generate: $(call in,json safetensors checkpoint layers unicode $(of_bpe) sentencepiece tokenizer chat)
+$B/13_generate: $(call in,json safetensors checkpoint layers unicode $(of_bpe) sentencepiece tokenizer $(of_jinja) chat)
 $B/13_generate: $(call in,sample decoder)
 $B/tokenize: $(call in,tokenize $(of_bpe) sentencepiece wordpiece unicode json)
 $B/tensors: $(call in,tensors safetensors json)
 $B/grammar: $(call in,train/grammar)
 $B/train: $(call in,train/train train/learn train/network sentencepiece) $B/attn.o
+$B/render_chat: $B/$T/render_chat.o $(call in,json unicode $(of_bpe) sentencepiece tokenizer $(of_jinja) chat)
 $B/decode_ids: $B/$T/decode_ids.o $(call in,json safetensors checkpoint layers decoder) $B/attn.o
 $B/encode_ids: $B/$T/encode_ids.o $(call in,json unicode $(of_bpe) sentencepiece tokenizer)
 $B/test: $(tests)

@@ -4,7 +4,7 @@
 
        cc -O2 -o 13_generate 13_generate.c models/decoder.c models/layers.c models/checkpoint.c models/json.c \
            models/safetensors.c models/tokenizer.c models/bpe*.c models/patterns.c models/sentencepiece.c \
-           models/unicode.c models/chat.c models/sample.c -lm -lpthread
+           models/unicode.c models/jinja*.c models/chat.c models/sample.c -lm -lpthread
        13_generate SmolLM2-135M "Once upon a time"
        13_generate --chat --system "You are a pirate." SmolLM2-135M-Instruct "Who are you?"
        13_generate --chat Qwen3-0.6B
@@ -54,7 +54,7 @@ typedef struct program {
     float *logits;
     int32_t stops[STOPS];
     size_t stop_count, context;
-    char date[64], error[256];
+    char error[256];
     size_t read, written; /* tokens, and seconds that they took */
     double reading, writing;
     int begins; /* what is written begins a text: some tokenizers drop a space there */
@@ -72,10 +72,10 @@ static const char help[] = "usage: 13_generate [OPTION...] MODEL_DIR [TEXT]\n"
                            "  --system TEXT          what the conversation begins with, instead of the\n"
                            "                         model's own\n"
                            "  --family NAME          its template: llama2 llama3 llama3.1 mistral-v1\n"
-                           "                         mistral-v3 mistral-nemo mistral-v7 chatml qwen2 qwen2.5\n"
-                           "                         qwen3 smollm2 smollm3 gemma gpt-oss zephyr (what the\n"
-                           "                         model's files tell)\n"
-                           "  --no-thinking          Qwen 3 and SmolLM3 are to answer at once\n"
+                           "                         mistral-v3 mistral-nemo mistral-v7 mistral-v7-spm chatml\n"
+                           "                         qwen2 qwen2.5 qwen3 smollm2 smollm3 gemma gpt-oss zephyr\n"
+                           "                         (the model's own)\n"
+                           "  --no-thinking          Qwen 3, SmolLM3 and the like are to answer at once\n"
                            "  --date TEXT            today, for templates that tell it (as these write it)\n"
                            "  --template             prints what the model would read first, and ends; needs\n"
                            "                         no weights\n"
@@ -441,25 +441,27 @@ static const char *continue_text(program *p)
 /* Which template, which date, and which tokens end an answer. */
 static const char *begin_chat(program *p, json config)
 {
-    chat_opts opts = {CHAT_NONE, NULL, 0, NULL};
+    chat_opts opts = {CHAT_NONE, NULL, 0, NULL, NULL};
     char type[64];
-    const char *format, *error;
+    const char *error;
     size_t vocab_size = p->opts.template_only ? SIZE_MAX : p->model.config.vocab_size;
-    time_t now = time(NULL);
-    struct tm *today = localtime(&now);
     json_string(json_get(config, "model_type"), type, sizeof type);
-    opts.family = p->opts.family ? chat_family_named(p->opts.family) : chat_family_of(&p->tokens, type);
+    if (p->opts.family)
+        opts.family = chat_family_named(p->opts.family);
+    else if (!p->tokens.chat_template)
+        opts.family = chat_family_of(&p->tokens, type);
     opts.system = p->opts.system;
     opts.no_thinking = p->opts.no_thinking;
     opts.date = p->opts.date;
-    format = opts.family ? chat_date_format(&p->tokens, opts.family) : NULL;
-    if (!opts.date && format && today && strftime(p->date, sizeof p->date, format, today) > 0)
-        opts.date = p->date;
-    if (opts.family == CHAT_NONE)
+    opts.tokens = &p->tokens;
+    if (opts.family == CHAT_NONE && !p->tokens.chat_template)
         return of_model(p, "no chat template is known for this model; --family names one");
-    p->stop_count += chat_stops(opts.family, &p->tokens, p->stops + p->stop_count);
     error = chat_begin(&p->talk, &opts);
-    return of_model(p, error ? error : chat_check(&p->talk, &p->tokens, vocab_size));
+    if (!error)
+        error = chat_check(&p->talk, &p->tokens, vocab_size);
+    if (!error)
+        p->stop_count += chat_stops(&p->talk, &p->tokens, p->stops + p->stop_count);
+    return of_model(p, error);
 }
 
 /* Renders the conversation as the model is to read it. */
@@ -504,7 +506,7 @@ static const char *converse(program *p, const char *text, size_t size)
     error = chat_answer(&p->talk);
     if (!error)
         error = write_text(p);
-    if (!error && p->talk.opts.family == CHAT_GPT_OSS && p->talk.messages[p->talk.message_count - 1].size == 0)
+    if (!error && p->talk.has_channels && p->talk.messages[p->talk.message_count - 1].size == 0)
         program_failed("an answer of thoughts alone: --max-tokens gives more");
     return error;
 }

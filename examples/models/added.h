@@ -175,12 +175,14 @@ static inline const char *added_index(added_tokens *a, added_normalizer normaliz
 
 typedef struct added_walk {
     const added_tokens *added;
-    const trie *found; /* one of its tries */
-    text_span text;    /* all of it */
-    int skips_special; /* special tokens are text */
-    text_span before;  /* what lies before the token, or at the end behind all of them */
-    int32_t place;     /* of the token; -1: nothing is left of it, and the library loses it */
-    size_t at, done;   /* searched up to there; belongs to no token from there on */
+    const trie *found;                                            /* one of its tries */
+    text_span text;                                               /* all of it */
+    int skips_special;                                            /* special tokens are text */
+    int (*hides)(void *user, const trie *found, text_span token); /* whether a special one is; or NULL */
+    void *user;
+    text_span before; /* what lies before the token, or at the end behind all of them */
+    int32_t place;    /* of the token; -1: nothing is left of it, and the library loses it */
+    size_t at, done;  /* searched up to there; belongs to no token from there on */
 } added_walk;
 
 static inline added_walk added_begin(const added_tokens *added, const trie *found, text_span text)
@@ -235,6 +237,10 @@ static inline int added_next(added_walk *w)
         end = w->at += place >= 0 ? size : 1;
         if (place < 0 || (w->skips_special && flags & ADDED_SPECIAL))
             continue;
+        if (flags & ADDED_SPECIAL && w->hides && w->hides(w->user, w->found, text_of(t.text + begin, end - begin))) {
+            w->at = begin + 1;
+            continue;
+        }
         if (flags & ADDED_SINGLE_WORD &&
             (added_is_word(added_before(t, begin, &size)) || added_is_word(added_behind(t, end, &size))))
             continue;

@@ -76,9 +76,22 @@ const char *bpe_open(bpe *b, const char *path)
 
 /* ---- encoding ---- */
 
-const char *bpe_encode_as(const bpe *b, const char *text, size_t size, int flags, bpe_tokens *tokens)
+/* Marks for the bytes of valid text, in which U+FFFD stands for each that is none. */
+static void append_marks(buffer *marks, string given, const unsigned char *said)
 {
-    buffer valid = {NULL, 0, 0, 0};
+    while (given.size) {
+        size_t size = shown_utf8(given.text, given.size), i;
+        for (i = 0; i < (size ? size : sizeof TEXT_REPLACEMENT - 1); i++)
+            text_append(marks, text_of((const char *)said + (size ? i : 0), 1));
+        said += size ? size : 1;
+        given = text_from(given, size ? size : 1);
+    }
+}
+
+static const char *encode(const bpe *b, const char *text, const unsigned char *said, size_t size, int flags,
+                          bpe_tokens *tokens)
+{
+    buffer valid = {NULL, 0, 0, 0}, marks = {NULL, 0, 0, 0};
     string given = text_of(text, size);
     encoder e;
     int i;
@@ -92,12 +105,19 @@ const char *bpe_encode_as(const bpe *b, const char *text, size_t size, int flags
     e.normal_room = size < SIZE_MAX / 2 / GROWTH ? size * b->model->growth + SLACK : SIZE_MAX;
     if (!text_is_valid(given)) {
         text_append_valid(&valid, given);
+        if (said)
+            append_marks(&marks, given, said);
+        said = said ? (const unsigned char *)marks.text : NULL;
         given = text_in(&valid);
     }
-    e.error = valid.failed ? TEXT_NO_MEMORY : NULL;
+    e.error = valid.failed || marks.failed ? TEXT_NO_MEMORY : NULL;
+    e.said = said;
+    e.given = given;
     if (given.size && !e.error)
         bpe_encode_text(&e, given, !(flags & BPE_INSIDE));
     free(valid.text);
+    free(marks.text);
+    free(e.marks.text);
     free(e.symbols);
     free(e.heap);
     free(e.cuts);
@@ -109,6 +129,16 @@ const char *bpe_encode_as(const bpe *b, const char *text, size_t size, int flags
     if (e.error)
         bpe_tokens_free(tokens);
     return e.error;
+}
+
+const char *bpe_encode_as(const bpe *b, const char *text, size_t size, int flags, bpe_tokens *tokens)
+{
+    return encode(b, text, NULL, size, flags, tokens);
+}
+
+const char *bpe_encode_said(const bpe *b, const char *text, const unsigned char *said, size_t size, bpe_tokens *tokens)
+{
+    return encode(b, text, said, size, BPE_SPECIAL, tokens);
 }
 
 const char *bpe_encode(const bpe *b, const char *text, size_t size, bpe_tokens *tokens)

@@ -87,6 +87,11 @@ enum {
     BPE_INSIDE = 2   /* the text stands behind a special token: no space that belongs to the beginning of all alone */
 };
 const char *bpe_encode_as(const bpe *model, const char *text, size_t size, int flags, bpe_tokens *tokens);
+
+/* The same as with BPE_SPECIAL, but no special token is found that has a byte which somebody said: one that is not 0 in
+   said[size]. */
+const char *bpe_encode_said(const bpe *model, const char *text, const unsigned char *said, size_t size,
+                            bpe_tokens *tokens);
 void bpe_tokens_free(bpe_tokens *tokens);
 
 /* The text of tokens, to be freed: *size bytes and a NUL. Special tokens have none; what is not UTF-8 becomes U+FFFD.

@@ -174,6 +174,12 @@ typedef struct encoder {
     buffer normalized, spare, spelled;
     buffer rewritten[STEPS]; /* by METASPACE */
     int skips_special;
+
+    /* Of the text as it is given, and of a part of it as the normalizer writes it: which bytes somebody said, whose
+       special tokens are none. NULL: nobody said any, or it is not known yet, as it is seldom asked for. */
+    const unsigned char *said;
+    string given, part; /* part: of `given`, which is normalized */
+    buffer marks;
     const char *error;
 } encoder;
 

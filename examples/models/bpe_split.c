@@ -263,6 +263,57 @@ static void cut_text(encoder *e, int index, string text, size_t first)
 
 /* ---- added tokens ---- */
 
+/* Finds which bytes of e->normalized somebody said, by normalizing what was said and what was not each by itself. */
+static void mark_normalized(encoder *e)
+{
+    const unsigned char *said = e->said + (e->part.text - e->given.text);
+    buffer piece = {NULL, 0, 0, 0};
+    size_t at = 0, end, room = SIZE_MAX / 2, prefix = 0, first = 0;
+    e->error = bpe_normalize(e->model, text_word("a"), &piece, &e->spare, &room, &first);
+    prefix = piece.size - (piece.size > 0); /* what is put in front of all text */
+    for (e->marks.size = 0; at < e->part.size && !e->error; at = end) {
+        size_t from = e->marks.size ? prefix : 0, before = e->marks.size;
+        for (end = at + 1; end < e->part.size && !said[end] == !said[at];)
+            end++;
+        e->error = bpe_normalize(e->model, text_of(e->part.text + at, end - at), &piece, &e->spare, &room, &first);
+        for (; !e->error && from < piece.size; from++)
+            text_append(&e->marks, text_of(said[at] ? "\1" : "", 1));
+        if (!e->error && (e->marks.failed || e->marks.size > e->normalized.size ||
+                          memcmp(piece.text + piece.size - (e->marks.size - before), e->normalized.text + before,
+                                 e->marks.size - before) != 0))
+            e->error = e->marks.failed ? TEXT_NO_MEMORY : "the normalizer joins what was said with what was not";
+    }
+    if (!e->error && e->marks.size != e->normalized.size)
+        e->error = "the normalizer joins what was said with what was not";
+    free(piece.text);
+}
+
+/* Whether somebody said a byte of a token that stands in a text. Where the normalizer writes U+2581 in front of a token,
+   too, it is no matter who said the space that this comes from. */
+static int was_said(void *encoding, const trie *f, string spelt)
+{
+    encoder *e = (encoder *)encoding;
+    const unsigned char *said = e->said;
+    size_t at = (size_t)(spelt.text - e->given.text);
+    if (!said)
+        return 0;
+    if (f == &e->model->added.normalized && e->model->normalizer_steps > 0) {
+        if (e->marks.size == 0)
+            mark_normalized(e);
+        said = (const unsigned char *)e->marks.text;
+        at = (size_t)(spelt.text - e->normalized.text);
+        if (text_begins(spelt, text_word("\xe2\x96\x81"))) {
+            at += 3;
+            spelt.size -= 3;
+        }
+    }
+    while (!e->error && spelt.size > 0 && !said[at]) {
+        at++;
+        spelt.size--;
+    }
+    return e->error || spelt.size > 0;
+}
+
 /* The text between added tokens: at first it has still to be normalised, and others are then looked for. */
 static void encode_added(encoder *e, const trie *f, string t, size_t first);
 
@@ -275,7 +326,8 @@ static void encode_between(encoder *e, const trie *f, string t, size_t first)
         cut_text(e, 0, t, first);
     } else if (m->normalizer_steps == 0) {
         encode_added(e, &m->added.normalized, t, first);
-    } else if ((e->error = bpe_normalize(m, t, &e->normalized, &e->spare, &e->normal_room, &first)) == NULL) {
+    } else if (e->part = t, e->marks.size = 0,
+               (e->error = bpe_normalize(m, t, &e->normalized, &e->spare, &e->normal_room, &first)) == NULL) {
         encode_added(e, &m->added.normalized, text_in(&e->normalized), first);
     }
 }
@@ -285,6 +337,8 @@ static void encode_added(encoder *e, const trie *f, string t, size_t first)
     added_walk walk = added_begin(&e->model->added, f, t);
     int more = 1;
     walk.skips_special = e->skips_special;
+    walk.hides = was_said;
+    walk.user = e;
     while (more && !e->error) {
         more = added_next(&walk);
         encode_between(e, f, walk.before, rest(first, (size_t)(walk.before.text - t.text)));

@@ -1,106 +1,110 @@
 #include "chat.h"
 #include "text.h"
-#include "unicode.h"
 
 #include <string.h>
 
 /* ==== The templates ============================================================================================== */
 
-/* What stands around the texts of a conversation: {<s>} is a special token, {date}, {today} and {mode} are what fill_in
-   says. A conversation is
-
-       begin [system_before system system_after] then for each turn
-       user_before user user_after answer_before answer answer_after
-
-   and where the system text is SYSTEM_INSIDE, begin user_before [system_before ... system_after] user user_after ... A
-   model is asked to write after "ask", which stands in place of answer_before. Past answers are what a template keeps
-   of them: without thoughts, stripped. */
+/* A template, and the special tokens that it cannot do without, with spaces between. */
 typedef struct family {
-    const char *name, *begin, *system_before, *system_after;
-    const char *system; /* by default; NULL: none, and then system_before and system_after are left out, too */
-    const char *user_before, *user_after, *ask, *answer_before, *answer_after;
-    const char *stop; /* ends an answer */
-    int flags;
+    const char *name, *tags, *text;
 } family;
 
-enum {
-    SYSTEM_INSIDE = 1,
-    STRIP_SYSTEM = 2,
-    STRIP_USER = 4,
-    STRIP_ANSWER = 8,
-    NO_EMPTY_SYSTEM = 16, /* "" is as none given */
-    FRESH = 32,           /* text after special tokens is encoded as if it began there: tags are text, as in training */
-    SYSTEM_LAST = 64      /* with SYSTEM_INSIDE: in the last user's turn, not in the first */
-};
+#define FIND_SYSTEM                                                                                                    \
+    "{% if messages[0].role == 'system' %}{% set s = messages[0].content %}{% set messages = messages[1:] %}{% endif " \
+    "%}"
+#define CHATML                                                                                                         \
+    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"             \
+    "{{ '<|im_start|>assistant\n' }}"
+#define CHATML_WITH(words)                                                                                             \
+    "{% if messages[0].role != 'system' %}{{ '<|im_start|>system\n" words "<|im_end|>\n' }}{% endif %}" CHATML
+#define LLAMA3                                                                                                         \
+    "{% for m in messages %}"                                                                                          \
+    "{{ '<|start_header_id|>' + m.role + '<|end_header_id|>\n\n' + m.content|trim + '<|eot_id|>' }}{% endfor %}"       \
+    "{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}"
+
+/* after a system text s (may be undefined): where it stands, and what stands around the texts of user and model */
+#define MISTRAL(where, before, behind, answer)                                                                         \
+    FIND_SYSTEM "<s>{% for m in messages %}{% if m.role == 'user' %}{{ '" before "' }}"                                \
+                "{{ s + '\n\n' if s is defined and " where " }}{{ m.content + '" behind "' }}"                         \
+                "{% else %}{{ " answer " + '</s>' }}{% endif %}{% endfor %}"
+#define MISTRAL_V7(space)                                                                                              \
+    "<s>{% for m in messages %}{% if m.role == 'system' %}{{ '[SYSTEM_PROMPT]" space                                   \
+    "' + m.content + '[/SYSTEM_PROMPT]' }}"                                                                            \
+    "{% elif m.role == 'user' %}{{ '[INST]" space "' + m.content + '[/INST]' }}"                                       \
+    "{% else %}{{ '" space "' + m.content + '</s>' }}{% endif %}{% endfor %}"
 
 /* clang-format off */
-static const family families[CHAT_FAMILIES] = {
-    {NULL, "", "", "", NULL, "", "", "", "", "", "", 0},
-    {"llama2", "", "<<SYS>>\n", "\n<</SYS>>\n\n", NULL,
-     "{<s>}[INST] ", " [/INST]", "", " ", " {</s>}", "</s>", SYSTEM_INSIDE | STRIP_USER | STRIP_ANSWER | FRESH},
-    {"llama3", "{<|begin_of_text|>}",
-     "{<|start_header_id|>}system{<|end_header_id|>}\n\n", "{<|eot_id|>}", NULL,
-     "{<|start_header_id|>}user{<|end_header_id|>}\n\n",
-     "{<|eot_id|>}{<|start_header_id|>}assistant{<|end_header_id|>}\n\n", "", "", "{<|eot_id|>}", "<|eot_id|>",
-     STRIP_SYSTEM | STRIP_USER | STRIP_ANSWER},
-    {"llama3.1", "{<|begin_of_text|>}",
-     "{<|start_header_id|>}system{<|end_header_id|>}\n\nCutting Knowledge Date: December 2023\nToday Date: {date}\n\n",
-     "{<|eot_id|>}", "",
-     "{<|start_header_id|>}user{<|end_header_id|>}\n\n",
-     "{<|eot_id|>}{<|start_header_id|>}assistant{<|end_header_id|>}\n\n", "", "", "{<|eot_id|>}", "<|eot_id|>",
-     STRIP_SYSTEM | STRIP_USER | STRIP_ANSWER},
-    {"mistral-v1", "{<s>}", "", "\n\n", NULL, "[INST] ", " [/INST]", "", "", "{</s>}", "</s>", SYSTEM_INSIDE | FRESH},
-    {"mistral-v3", "{<s>}", "", "\n\n", NULL,
-     "{[INST]} ", "{[/INST]}", "", " ", "{</s>}", "</s>", SYSTEM_INSIDE | SYSTEM_LAST | STRIP_ANSWER},
-    {"mistral-nemo", "{<s>}", "", "\n\n", NULL, "{[INST]}", "{[/INST]}", "", "", "{</s>}", "</s>",
-     SYSTEM_INSIDE | SYSTEM_LAST},
-    {"mistral-v7", "{<s>}", "{[SYSTEM_PROMPT]}", "{[/SYSTEM_PROMPT]}", NULL,
-     "{[INST]}", "{[/INST]}", "", "", "{</s>}", "</s>", 0},
-    {"chatml", "", "{<|im_start|>}system\n", "{<|im_end|>}\n", NULL,
-     "{<|im_start|>}user\n", "{<|im_end|>}\n{<|im_start|>}assistant\n", "", "", "{<|im_end|>}\n", "<|im_end|>", 0},
-    {"qwen2", "", "{<|im_start|>}system\n", "{<|im_end|>}\n", "You are a helpful assistant.",
-     "{<|im_start|>}user\n", "{<|im_end|>}\n{<|im_start|>}assistant\n", "", "", "{<|im_end|>}\n", "<|im_end|>", 0},
-    {"qwen2.5", "", "{<|im_start|>}system\n", "{<|im_end|>}\n",
-     "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.",
-     "{<|im_start|>}user\n", "{<|im_end|>}\n{<|im_start|>}assistant\n", "", "", "{<|im_end|>}\n", "<|im_end|>", 0},
-    {"qwen3", "", "{<|im_start|>}system\n", "{<|im_end|>}\n", NULL,
-     "{<|im_start|>}user\n", "{<|im_end|>}\n{<|im_start|>}assistant\n", "{thought}", "", "{<|im_end|>}\n",
-     "<|im_end|>", 0},
-    {"smollm2", "", "{<|im_start|>}system\n", "{<|im_end|>}\n",
-     "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
-     "{<|im_start|>}user\n", "{<|im_end|>}\n{<|im_start|>}assistant\n", "", "", "{<|im_end|>}\n", "<|im_end|>", 0},
-    {"smollm3", "",
-     "{<|im_start|>}system\n## Metadata\n\nKnowledge Cutoff Date: June 2025\n{today}Reasoning Mode: {mode}\n\n"
-     "## Custom Instructions\n\n", "\n\n{<|im_end|>}\n", "",
-     "{<|im_start|>}user\n", "{<|im_end|>}\n{<|im_start|>}assistant\n", "{thought}", "{thought}",
-     "{<|im_end|>}\n", "<|im_end|>", NO_EMPTY_SYSTEM},
-    {"gemma", "{<bos>}", "", "\n\n", NULL,
-     "{<start_of_turn>}user\n", "{<end_of_turn>}\n{<start_of_turn>}model\n", "", "", "{<end_of_turn>}\n",
-     "<end_of_turn>", SYSTEM_INSIDE | STRIP_USER | STRIP_ANSWER},
-    {"gpt-oss",
-     "{<|start|>}system{<|message|>}You are ChatGPT, a large language model trained by OpenAI.\n"
-     "Knowledge cutoff: 2024-06\n{today}\nReasoning: medium\n\n"
-     "# Valid channels: analysis, commentary, final. Channel must be included for every message.{<|end|>}",
-     "{<|start|>}developer{<|message|>}# Instructions\n\n", "\n\n{<|end|>}", NULL,
-     "{<|start|>}user{<|message|>}", "{<|end|>}{<|start|>}assistant", "", "{<|channel|>}final{<|message|>}",
-     "{<|end|>}", "<|return|>", NO_EMPTY_SYSTEM},
-    {"zephyr", "", "<|system|>\n", "{</s>}\n", NULL,
-     "<|user|>\n", "{</s>}\n<|assistant|>\n", "", "", "{</s>}\n", "</s>", FRESH},
-};
+#define SMOLLM3_THOROUGH \
+    "You are a helpful AI assistant named SmolLM, trained by Hugging Face. Your role as an assistant involves " \
+    "thoroughly exploring questions through a systematic thinking process before providing the final precise and " \
+    "accurate solutions. This requires engaging in a comprehensive cycle of analysis, summarizing, exploration, " \
+    "reassessment, reflection, backtracking, and iteration to develop well-considered thinking process. Please " \
+    "structure your response into two main sections: Thought and Solution using the specified format: <think> Thought" \
+    " section </think> Solution section. In the Thought section, detail your reasoning process in steps. Each step " \
+    "should include detailed considerations such as analysing questions, summarizing relevant findings, brainstorming" \
+    " new ideas, verifying the accuracy of the current steps, refining any errors, and revisiting previous steps. In " \
+    "the Solution section, based on various attempts, explorations, and reflections from the Thought section, " \
+    "systematically present the final solution that you deem correct. The Solution section should be logical, " \
+    "accurate, and concise and detail necessary steps needed to reach the conclusion."
 
-static const char smollm3_quick[] = "You are a helpful AI assistant named SmolLM, trained by Hugging Face.";
-static const char smollm3_thorough[] =
-    "You are a helpful AI assistant named SmolLM, trained by Hugging Face. Your role as an assistant involves "
-    "thoroughly exploring questions through a systematic thinking process before providing the final precise and "
-    "accurate solutions. This requires engaging in a comprehensive cycle of analysis, summarizing, exploration, "
-    "reassessment, reflection, backtracking, and iteration to develop well-considered thinking process. Please "
-    "structure your response into two main sections: Thought and Solution using the specified format: <think> Thought"
-    " section </think> Solution section. In the Thought section, detail your reasoning process in steps. Each step "
-    "should include detailed considerations such as analysing questions, summarizing relevant findings, brainstorming"
-    " new ideas, verifying the accuracy of the current steps, refining any errors, and revisiting previous steps. In "
-    "the Solution section, based on various attempts, explorations, and reflections from the Thought section, "
-    "systematically present the final solution that you deem correct. The Solution section should be logical, "
-    "accurate, and concise and detail necessary steps needed to reach the conclusion.";
+static const family families[CHAT_FAMILIES] = {
+    {NULL, "", ""},
+    {"llama2", "<s> </s>",
+     FIND_SYSTEM
+     "{% for m in messages %}{% if m.role == 'user' %}"
+     "{% set before = '<<SYS>>\n' + s + '\n<</SYS>>\n\n' if loop.first and s is defined else '' %}"
+     "{{ '<s>[INST] ' + (before + m.content)|trim + ' [/INST]' }}"
+     "{% else %}{{ ' ' + m.content|trim + ' </s>' }}{% endif %}{% endfor %}"},
+    {"llama3", "<|begin_of_text|> <|start_header_id|> <|end_header_id|> <|eot_id|>", "<|begin_of_text|>" LLAMA3},
+    {"llama3.1", "<|begin_of_text|> <|start_header_id|> <|end_header_id|> <|eot_id|>",
+     "{% set s = '' %}" FIND_SYSTEM
+     "{{ '<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: December 2023\n' }}"
+     "{{ 'Today Date: ' + date_string|default('26 Jul 2024') + '\n\n' + s|trim + '<|eot_id|>' }}" LLAMA3},
+    {"mistral-v1", "<s> </s>", MISTRAL("loop.first", "[INST] ", " [/INST]", "m.content")},
+    {"mistral-v3", "<s> </s> [INST] [/INST]", MISTRAL("loop.last", "[INST] ", "[/INST]", "' ' + m.content|trim")},
+    {"mistral-nemo", "<s> </s> [INST] [/INST]", MISTRAL("loop.last", "[INST]", "[/INST]", "m.content")},
+    {"mistral-v7", "<s> </s> [INST] [/INST] [SYSTEM_PROMPT] [/SYSTEM_PROMPT]", MISTRAL_V7("")},
+    {"mistral-v7-spm", "<s> </s> [INST] [/INST] [SYSTEM_PROMPT] [/SYSTEM_PROMPT]", MISTRAL_V7(" ")},
+    {"chatml", "<|im_start|> <|im_end|>", CHATML},
+    {"qwen2", "<|im_start|> <|im_end|>", CHATML_WITH("You are a helpful assistant.")},
+    {"qwen2.5", "<|im_start|> <|im_end|>",
+     CHATML_WITH("You are Qwen, created by Alibaba Cloud. You are a helpful assistant.")},
+    {"qwen3", "<|im_start|> <|im_end|>",
+     "{% for m in messages %}{% set said = m.content %}"
+     "{% if m.role == 'assistant' and '</think>' in said %}{% set said = said.split('</think>')[-1].lstrip('\n') %}"
+     "{% endif %}{{ '<|im_start|>' + m.role + '\n' + said + '<|im_end|>\n' }}{% endfor %}"
+     "{{ '<|im_start|>assistant\n' }}{{ '<think>\n\n</think>\n\n' if enable_thinking is defined }}"},
+    {"smollm2", "<|im_start|> <|im_end|>",
+     CHATML_WITH("You are a helpful AI assistant named SmolLM, trained by Hugging Face")},
+    {"smollm3", "<|im_start|> <|im_end|>",
+     "{% set s = '' %}" FIND_SYSTEM
+     "{% set thinks = '/no_think' not in s and ('/think' in s or enable_thinking is not defined) %}"
+     "{% set s = s.replace('/no_think', '').replace('/think', '').rstrip() %}"
+     "{% set thought = '' if thinks else '<think>\n\n</think>\n' %}"
+     "{{ '<|im_start|>system\n## Metadata\n\nKnowledge Cutoff Date: June 2025\n' }}"
+     "{{ 'Today Date: ' + date_string + '\n' if date_string is defined }}"
+     "{{ 'Reasoning Mode: ' + ('/think' if thinks else '/no_think') + '\n\n## Custom Instructions\n\n' }}"
+     "{{ s or ('" SMOLLM3_THOROUGH "' if thinks else "
+     "'You are a helpful AI assistant named SmolLM, trained by Hugging Face.') }}{{ '\n\n<|im_end|>\n' }}"
+     "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' }}"
+     "{{ m.content if m.role == 'user' else thought + m.content.lstrip('\n') }}{{ '<|im_end|>\n' }}{% endfor %}"
+     "{{ '<|im_start|>assistant\n' + thought }}"},
+    {"gemma", "<bos> <start_of_turn> <end_of_turn>",
+     FIND_SYSTEM
+     "<bos>{% for m in messages %}{{ '<start_of_turn>' + ('user' if m.role == 'user' else 'model') + '\n' }}"
+     "{{ s + '\n\n' if loop.first and s is defined }}{{ m.content|trim + '<end_of_turn>\n' }}{% endfor %}"
+     "{{ '<start_of_turn>model\n' }}"},
+    {"gpt-oss", "<|start|> <|end|> <|message|> <|channel|>",
+     "{{ '<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n' }}"
+     "{{ 'Knowledge cutoff: 2024-06\nCurrent date: ' + strftime_now('%Y-%m-%d') + '\n\nReasoning: medium\n\n' }}"
+     "# Valid channels: analysis, commentary, final. Channel must be included for every message.<|end|>" FIND_SYSTEM
+     "{{ '<|start|>developer<|message|># Instructions\n\n' + s + '\n\n<|end|>' if s }}"
+     "{% for m in messages %}{{ '<|start|>' + m.role }}{{ '<|channel|>final' if m.role == 'assistant' }}"
+     "{{ '<|message|>' + m.content + '<|end|>' }}{% endfor %}<|start|>assistant"},
+    {"zephyr", "</s>",
+     "{% for m in messages %}{{ '<|' + m.role + '|>\n' + m.content + '</s>\n' }}{% endfor %}{{ '<|assistant|>\n' }}"},
+};
 /* clang-format on */
 
 const char *chat_family_name(chat_family which)
@@ -116,38 +120,8 @@ chat_family chat_family_named(const char *name)
     return CHAT_NONE;
 }
 
-/* ==== Which family =============================================================================================== */
-
-/* The first of these whose words the template has, all three, and not the fourth. */
-static chat_family family_of_template(const char *text)
-{
-    static const struct {
-        chat_family family;
-        const char *has[3], *lacks;
-    } rules[] = {{CHAT_GPT_OSS, {"<|channel|>", "<|message|>", ""}, NULL},
-                 {CHAT_LLAMA31, {"<|start_header_id|>", "Cutting Knowledge Date", ""}, NULL},
-                 {CHAT_LLAMA3, {"<|start_header_id|>", "", ""}, NULL},
-                 {CHAT_GEMMA, {"<start_of_turn>", "", ""}, NULL},
-                 {CHAT_LLAMA2, {"[INST]", "<<SYS>>", ""}, NULL},
-                 {CHAT_MISTRAL_V7, {"[INST]", "[SYSTEM_PROMPT]", ""}, NULL},
-                 {CHAT_MISTRAL_V3, {"[INST] ", "[/INST]", ""}, NULL},
-                 {CHAT_MISTRAL_NEMO, {"[INST]", "[/INST]", ""}, NULL},
-                 {CHAT_SMOLLM3, {"<|im_start|>", "Reasoning Mode", "SmolLM"}, NULL},
-                 {CHAT_SMOLLM2, {"<|im_start|>", "named SmolLM", ""}, NULL},
-                 {CHAT_QWEN3, {"<|im_start|>", "enable_thinking", "<think>"}, NULL},
-                 {CHAT_QWEN25, {"<|im_start|>", "created by Alibaba Cloud", ""}, NULL},
-                 {CHAT_QWEN2, {"<|im_start|>", "You are a helpful assistant", ""}, NULL},
-                 {CHAT_CHATML, {"<|im_start|>", "<|im_end|>", ""}, NULL},
-                 {CHAT_ZEPHYR, {"<|user|>", "<|assistant|>", "eos_token"}, "<|end|>"}};
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (strstr(text, rules[i].has[0]) && strstr(text, rules[i].has[1]) && strstr(text, rules[i].has[2]) &&
-            !(rules[i].lacks && strstr(text, rules[i].lacks)))
-            return rules[i].family;
-    return CHAT_NONE;
-}
-
 /* The first of these whose tokens there are, for a model of that type (NULL: of any). */
-static chat_family family_of_tokens(const tokenizer *tokens, const char *type)
+chat_family chat_family_of(const tokenizer *tokens, const char *type)
 {
     static const struct {
         chat_family family;
@@ -165,57 +139,27 @@ static chat_family family_of_tokens(const tokenizer *tokens, const char *type)
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (tokenizer_special(tokens, rules[i].has[0]) >= 0 && tokenizer_special(tokens, rules[i].has[1]) >= 0 &&
             (!rules[i].type || (type && strcmp(type, rules[i].type) == 0))) {
-            if (rules[i].family == CHAT_MISTRAL_NEMO && !tokens->is_bpe)
+            if (!tokens->is_bpe && rules[i].family == CHAT_MISTRAL_NEMO)
                 return CHAT_MISTRAL_V3;
-            return rules[i].family;
+            return !tokens->is_bpe && rules[i].family == CHAT_MISTRAL_V7 ? CHAT_MISTRAL_V7_SPM : rules[i].family;
         }
     return CHAT_NONE;
 }
 
-chat_family chat_family_of(const tokenizer *tokens, const char *model_type)
-{
-    chat_family found;
-    if (!tokens->chat_template)
-        return family_of_tokens(tokens, model_type);
-    found = family_of_template(tokens->chat_template);
-    if ((found == CHAT_MISTRAL_V3 || found == CHAT_MISTRAL_NEMO) && tokenizer_special(tokens, "[INST]") < 0)
-        found = CHAT_MISTRAL_V1;
-    return found;
-}
-
-const char *chat_date_format(const tokenizer *tokens, chat_family which)
-{
-    int asks = tokens->chat_template && strstr(tokens->chat_template, "strftime_now");
-    if (which == CHAT_GPT_OSS)
-        return "%Y-%m-%d";
-    if (asks && which == CHAT_LLAMA31)
-        return "%d %b %Y";
-    return asks && which == CHAT_SMOLLM3 ? "%d %B %Y" : NULL;
-}
-
-size_t chat_stops(chat_family which, const tokenizer *tokens, int32_t stops[4])
-{
-    /* Llama 3.1 hands over to tools with <|eom_id|>, GPT-OSS with <|call|>: nobody answers here. */
-    const char *names[3] = {families[which].stop, NULL, NULL};
-    size_t count = 0;
-    names[1] = which == CHAT_LLAMA31 ? "<|eom_id|>" : which == CHAT_GPT_OSS ? "<|call|>" : NULL;
-    for (size_t i = 0; names[i]; i++)
-        if ((stops[count] = tokenizer_special(tokens, names[i])) >= 0)
-            count++;
-    return count;
-}
-
-/* ==== Putting together =========================================================================================== */
+/* ==== The conversation =========================================================================================== */
 
 static const char *result(chat *c)
 {
     return c->failed ? c->error : NULL;
 }
 
-static void fail(chat *c, const char *message)
+static void fail(chat *c, const char *format, ...)
 {
+    va_list arguments;
+    va_start(arguments, format);
     if (!c->failed)
-        snprintf(c->error, sizeof c->error, "%s", message);
+        vsnprintf(c->error, sizeof c->error, format, arguments);
+    va_end(arguments);
     c->failed = 1;
 }
 
@@ -228,254 +172,33 @@ static void *make_room(chat *c, void *items, size_t size, size_t count, size_t m
     return items;
 }
 
-/* Appends to the last run, if both are text; else a run. */
-static void put(chat *c, const char *text, size_t size, int special)
+static const char *template_of(const chat *c)
 {
-    chat_run *last = c->count > 0 ? &c->runs[c->count - 1] : NULL, *runs;
-    char *longer;
-    if (c->failed || size == 0)
-        return;
-    if (!(longer = (char *)make_room(c, c->text, 1, c->size, size + 1, &c->text_room)))
-        return;
-    c->text = longer;
-    if (!last || last->special || special) {
-        if (!(runs = (chat_run *)make_room(c, c->runs, sizeof *runs, c->count, 1, &c->run_room)))
-            return;
-        c->runs = runs;
-        last = &c->runs[c->count++];
-        last->start = c->size;
-        last->size = 0;
-        last->special = special;
-    }
-    memcpy(c->text + c->size, text, size);
-    last->size += size;
-    c->size += size;
-    c->text[c->size] = 0;
+    return c->opts.family == CHAT_NONE ? c->opts.tokens->chat_template : families[c->opts.family].text;
 }
-
-static void put_text(chat *c, const char *text)
-{
-    put(c, text, strlen(text), 0);
-}
-
-/* Without thinking SmolLM3 and Qwen 3 read that they have thought nothing. */
-static void fill_in(chat *c, const char *name, size_t size)
-{
-    int is_smollm = c->opts.family == CHAT_SMOLLM3;
-    if (size == 4 && memcmp(name, "date", size) == 0) {
-        put_text(c, c->opts.date ? c->opts.date : "26 Jul 2024");
-    } else if (size == 5 && memcmp(name, "today", size) == 0) {
-        if (!c->opts.date)
-            return;
-        put_text(c, is_smollm ? "Today Date: " : "Current date: ");
-        put_text(c, c->opts.date);
-        put_text(c, "\n");
-    } else if (size == 4 && memcmp(name, "mode", size) == 0) {
-        put_text(c, c->opts.no_thinking ? "/no_think" : "/think");
-    } else if (size == 7 && memcmp(name, "thought", size) == 0) {
-        if (c->opts.no_thinking)
-            put_text(c, is_smollm ? "<think>\n\n</think>\n" : "<think>\n\n</think>\n\n");
-    } else {
-        put(c, name, size, 1);
-    }
-}
-
-/* Appends words of a template. */
-static void put_frame(chat *c, const char *words)
-{
-    while (*words) {
-        size_t size = strcspn(words, "{");
-        put(c, words, size, 0);
-        words += size;
-        if (*words == '{') {
-            size = strcspn(words, "}");
-            fill_in(c, words + 1, size - 1);
-            words += size + 1;
-        }
-    }
-}
-
-/* What str.strip() of Python takes away, which is what the templates' trim does. */
-static int is_blank(uint32_t code)
-{
-    return unicode_is_space(code) || (code >= 0x1c && code <= 0x1f);
-}
-
-static void strip(const char **text, size_t *size, int left, int right)
-{
-    uint32_t code;
-    size_t length;
-    while (left && *size > 0) {
-        length = unicode_read(*text, *size, &code);
-        if (!is_blank(code))
-            break;
-        *text += length;
-        *size -= length;
-    }
-    while (right && *size > 0) {
-        length = 1;
-        while (length < *size && length < 4 && ((unsigned char)(*text)[*size - length] & 0xc0) == 0x80)
-            length++;
-        if (unicode_read(*text + *size - length, length, &code) != length || !is_blank(code))
-            break;
-        *size -= length;
-    }
-}
-
-/* ---- the system text ---- */
-
-/* SmolLM3 reads /think and /no_think in a system text as options. Returns a copy without them, to be freed. */
-static char *take_options(chat *c, const char *text)
-{
-    size_t room = strlen(text) + 1, used = 0;
-    char *copy = (char *)malloc(room), *from;
-    if (!copy) {
-        fail(c, TEXT_NO_MEMORY);
-        return NULL;
-    }
-    memcpy(copy, text, room);
-    if (strstr(copy, "/no_think"))
-        c->opts.no_thinking = 1;
-    else if (strstr(copy, "/think"))
-        c->opts.no_thinking = 0;
-    for (int i = 0; i < 2; i++) {
-        const char *word = i ? "/think" : "/no_think";
-        for (from = copy, used = 0; *from;) {
-            if (strncmp(from, word, strlen(word)) == 0)
-                from += strlen(word);
-            else
-                copy[used++] = *from++;
-        }
-        copy[used] = 0;
-    }
-    return copy;
-}
-
-static void put_system(chat *c)
-{
-    const family *f = &families[c->opts.family];
-    const char *text = c->opts.system, *at;
-    char *copy = NULL;
-    size_t size;
-    if (text && c->opts.family == CHAT_SMOLLM3) {
-        text = copy = take_options(c, text);
-        if (!copy)
-            return;
-    }
-    at = text ? text : "";
-    size = strlen(at);
-    strip(&at, &size, f->flags & STRIP_SYSTEM, (f->flags & STRIP_SYSTEM) || copy);
-    if (!text || (size == 0 && (f->flags & NO_EMPTY_SYSTEM))) {
-        at = f->system;
-        if (at && c->opts.family == CHAT_SMOLLM3)
-            at = c->opts.no_thinking ? smollm3_quick : smollm3_thorough;
-        size = at ? strlen(at) : 0;
-    }
-    if (at) {
-        put_frame(c, f->system_before);
-        put(c, at, size, 0);
-        put_frame(c, f->system_after);
-    }
-    free(copy);
-}
-
-/* ---- messages ---- */
-
-/* The text of a message; c->said is NULL while all of them are empty. */
-static const char *said_in(const chat *c, const chat_message *m)
-{
-    return c->said ? c->said + m->start : "";
-}
-
-static void put_user(chat *c, const chat_message *m, int has_system)
-{
-    const family *f = &families[c->opts.family];
-    const char *text = said_in(c, m);
-    size_t size = m->size;
-    /* Llama 2's template strips the text together with the system text that it has put in front. */
-    int joined = has_system && c->opts.family == CHAT_LLAMA2 && c->opts.system;
-    put_frame(c, f->user_before);
-    if (has_system)
-        put_system(c);
-    strip(&text, &size, (f->flags & STRIP_USER) && !joined, f->flags & STRIP_USER);
-    put(c, text, size, 0);
-    put_frame(c, f->user_after);
-}
-
-static void drop_lines(const char **text, size_t *size, int wanted)
-{
-    for (; wanted && *size > 0 && **text == '\n'; (*size)--)
-        (*text)++;
-}
-
-/* Moves to where the answer of Qwen 3 begins, after its thoughts, if there are any. */
-static void drop_thoughts(const char **text, size_t *size)
-{
-    static const char end[] = "</think>";
-    const size_t length = sizeof end - 1;
-    size_t begin = 0;
-    for (size_t i = 0; i + length <= *size; i++)
-        if (memcmp(*text + i, end, length) == 0)
-            begin = i + length;
-    *text += begin;
-    *size -= begin;
-    drop_lines(text, size, begin > 0);
-}
-
-static void put_answer(chat *c, const chat_message *m)
-{
-    const family *f = &families[c->opts.family];
-    const char *text = said_in(c, m);
-    size_t size = m->size;
-    put_frame(c, f->answer_before);
-    if (c->opts.family == CHAT_QWEN3)
-        drop_thoughts(&text, &size);
-    drop_lines(&text, &size, c->opts.family == CHAT_SMOLLM3);
-    strip(&text, &size, f->flags & STRIP_ANSWER, f->flags & STRIP_ANSWER);
-    put(c, text, size, 0);
-    put_frame(c, f->answer_after);
-}
-
-const char *chat_render(chat *c)
-{
-    const family *f = &families[c->opts.family];
-    size_t system = f->flags & SYSTEM_LAST && c->message_count > 0 ? c->message_count - 1 : 0;
-    c->size = c->count = 0;
-    put_frame(c, f->begin);
-    if (!(f->flags & SYSTEM_INSIDE))
-        put_system(c);
-    for (size_t i = 0; i < c->message_count; i++) {
-        if (c->messages[i].is_answer)
-            put_answer(c, &c->messages[i]);
-        else
-            put_user(c, &c->messages[i], f->flags & SYSTEM_INSIDE && i == system);
-    }
-    put_frame(c, f->ask);
-    return result(c);
-}
-
-/* ==== The conversation =========================================================================================== */
 
 const char *chat_begin(chat *c, const chat_opts *opts)
 {
     memset(c, 0, sizeof *c);
     c->opts = *opts;
-    if (!chat_family_name(opts->family))
+    c->stop = -1;
+    if (opts->family == CHAT_NONE ? !opts->tokens || !opts->tokens->chat_template : !chat_family_name(opts->family))
         fail(c, "no chat template is known for this model");
+    else if (opts->no_thinking && !strstr(template_of(c), "enable_thinking"))
+        fail(c, "the chat template knows no enable_thinking, so that the model cannot be asked to answer at once");
+    else
+        c->has_channels = strstr(template_of(c), "<|channel|>") && strstr(template_of(c), "<|message|>");
     return result(c);
 }
 
 void chat_end(chat *c)
 {
-    free(c->text);
-    free(c->runs);
+    jinja_end(&c->rendered);
     free(c->messages);
     free(c->said);
-    c->text = c->said = NULL;
-    c->runs = NULL;
+    c->said = NULL;
     c->messages = NULL;
-    c->size = c->count = c->message_count = c->said_size = 0;
-    c->text_room = c->run_room = c->message_room = c->said_room = 0;
+    c->message_count = c->said_size = c->message_room = c->said_room = 0;
 }
 
 /* Appends to the last message. */
@@ -522,7 +245,7 @@ enum { HEADER, CHANNEL, FINAL, THOUGHT }; /* what GPT-OSS is writing; the others
 
 const char *chat_answer(chat *c)
 {
-    c->part = c->opts.family == CHAT_GPT_OSS ? HEADER : FINAL;
+    c->part = c->has_channels ? HEADER : FINAL;
     c->channel_size = 0;
     return add_message(c, 1, NULL, 0);
 }
@@ -555,7 +278,7 @@ static int take_tag(chat *c, const tokenizer *tokens, int32_t id)
 
 int chat_hear(chat *c, const tokenizer *tokens, int32_t id, const char *bytes, size_t size)
 {
-    if (c->opts.family == CHAT_GPT_OSS && take_tag(c, tokens, id))
+    if (c->has_channels && take_tag(c, tokens, id))
         return 0;
     if (c->part == CHANNEL)
         for (size_t i = 0; i < size && c->channel_size < sizeof c->channel; i++)
@@ -565,59 +288,169 @@ int chat_hear(chat *c, const tokenizer *tokens, int32_t id, const char *bytes, s
     return c->part == FINAL;
 }
 
-/* ==== Tokens ===================================================================================================== */
+/* ==== What the model reads ======================================================================================= */
 
-/* The id of a run that is a special token; -1 after an error. */
-static int32_t special_id(chat *c, const tokenizer *tokens, chat_run run, size_t vocab_size)
+enum { USER = 1, MODEL = 2 }; /* marks of who has said a byte */
+
+static void add_turn(jinja *j, jinja_value list, const char *role, const char *text, size_t size, int mark)
 {
-    const char *kind = families[c->opts.family].name;
-    char name[64];
-    int32_t id;
-    memcpy(name, c->text + run.start, run.size);
-    name[run.size] = 0;
-    id = tokenizer_special(tokens, name);
-    if (id >= 0 && (size_t)id < vocab_size)
-        return id;
-    if (id < 0)
-        snprintf(c->error, sizeof c->error, "the chat template %.20s needs a token %.30s, which the tokenizer lacks",
-                 kind, name);
-    else
-        snprintf(c->error, sizeof c->error,
-                 "the chat template %.20s needs a token %.30s, which is %ld: config.json has a vocab_size of %lu", kind,
-                 name, (long)id, (unsigned long)vocab_size);
-    c->failed = 1;
-    return -1;
+    jinja_value turn = jinja_dict(j);
+    jinja_put(j, turn, "role", jinja_text(j, role, strlen(role), 0));
+    jinja_put(j, turn, "content", jinja_text(j, text, size, mark));
+    jinja_add(j, list, turn);
 }
 
-const char *chat_check(chat *c, const tokenizer *tokens, size_t vocab_size)
+/* What `transformers` gives to a template. */
+static void fill(jinja *j, void *context)
 {
-    chat_user(c, NULL, 0);
-    chat_assistant(c, NULL, 0);
-    chat_user(c, NULL, 0);
-    chat_render(c);
-    for (size_t i = 0; i < c->count && !c->failed; i++)
-        if (c->runs[i].special)
-            special_id(c, tokens, c->runs[i], vocab_size);
-    c->message_count = 0;
+    const chat *c = (const chat *)context;
+    const tokenizer *tokens = c->opts.tokens;
+    jinja_value list = jinja_list(j);
+    size_t at = 0;
+    if (c->opts.system)
+        add_turn(j, list, "system", c->opts.system, strlen(c->opts.system), USER);
+    for (size_t i = 0; i < c->message_count; i++) {
+        const chat_message *m = &c->messages[i];
+        const char *text = c->said ? c->said + m->start : "";
+        add_turn(j, list, m->is_answer ? "assistant" : "user", text, m->size, m->is_answer ? MODEL : USER);
+    }
+    while (tokens && at < tokens->names_size) { /* names and tokens in turn */
+        const char *name = tokens->names + at, *token = name + strlen(name) + 1;
+        jinja_set(j, name, jinja_text(j, token, strlen(token), 0));
+        at = (size_t)(token - tokens->names) + strlen(token) + 1;
+    }
+    jinja_set(j, "messages", list);
+    jinja_set(j, "tools", jinja_none());
+    jinja_set(j, "documents", jinja_none());
+    jinja_set(j, "add_generation_prompt", jinja_bool(1));
+    if (c->opts.no_thinking)
+        jinja_set(j, "enable_thinking", jinja_bool(0));
+    if (c->opts.date)
+        jinja_set(j, "date_string", jinja_text(j, c->opts.date, strlen(c->opts.date), 0));
+}
+
+const char *chat_render(chat *c)
+{
+    const char *error;
+    if (c->failed)
+        return c->error;
+    jinja_end(&c->rendered);
+    error = jinja_render(&c->rendered, template_of(c), strlen(template_of(c)), c->opts.date, fill, c);
+    if (error)
+        fail(c, strcmp(error, TEXT_NO_MEMORY) ? "chat template: %s" : "%s", error);
+    c->text = c->rendered.text;
+    c->size = c->rendered.size;
     return result(c);
+}
+
+/* Whether the template itself has written this. */
+static int has_written(const chat *c, const char *tag, size_t size)
+{
+    for (const char *at = c->text; (at = strstr(at, tag)) != NULL; at++) {
+        size_t i = 0;
+        while (i < size && !c->rendered.said[(size_t)(at - c->text) + i])
+            i++;
+        if (i == size)
+            return 1;
+    }
+    return 0;
+}
+
+/* What a family's template has written must be tokens, with ids below vocab_size. */
+static void check_tags(chat *c, const tokenizer *tokens, size_t vocab_size)
+{
+    const char *tags = families[c->opts.family].tags, *kind = families[c->opts.family].name;
+    char tag[64];
+    for (size_t size; *tags; tags += size + (tags[size] == ' ')) {
+        int32_t id;
+        size = strcspn(tags, " ");
+        memcpy(tag, tags, size);
+        tag[size] = 0;
+        id = tokenizer_special(tokens, tag);
+        if ((id >= 0 && (size_t)id < vocab_size) || !has_written(c, tag, size))
+            continue;
+        if (id < 0)
+            fail(c, "the chat template %s needs a token %s, which the tokenizer lacks", kind, tag);
+        else
+            fail(c, "the chat template %s needs a token %s, which is %ld: config.json has a vocab_size of %lu", kind,
+                 tag, (long)id, (unsigned long)vocab_size);
+    }
 }
 
 const char *chat_encode(chat *c, const tokenizer *tokens, tokenizer_ids *ids)
 {
-    int fresh = families[c->opts.family].flags & FRESH;
-    for (size_t i = 0; i < c->count && !c->failed; i++) {
-        const char *text = c->text + c->runs[i].start, *error;
-        size_t size = c->runs[i].size;
-        if (c->runs[i].special) {
-            int32_t id = special_id(c, tokens, c->runs[i], SIZE_MAX);
-            if (id < 0)
-                break;
-            error = tokenizer_push(ids, &id, 1);
-        } else {
-            error = tokenizer_encode(tokens, text, size, i > 0 && !fresh, ids);
-        }
-        if (error)
-            fail(c, error);
-    }
+    const char *error;
+    if (!c->failed)
+        check_tags(c, tokens, SIZE_MAX);
+    if (!c->failed && (error = tokenizer_encode_said(tokens, c->text, c->rendered.said, c->size, ids)) != NULL)
+        fail(c, "%s", error);
     return result(c);
+}
+
+/* The special token that stands behind what the model has said, with no more than white space between; -1: none. */
+static int32_t token_behind(chat *c, const tokenizer *tokens)
+{
+    tokenizer_ids ids = {NULL, 0, 0};
+    const char *error = NULL;
+    size_t at = c->size;
+    int32_t found = -1;
+    while (at > 0 && c->rendered.said[at - 1] != MODEL)
+        at--;
+    while (at < c->size && strchr(" \n\t\r", c->text[at]))
+        at++;
+    if (at > 0 && (error = tokenizer_encode_said(tokens, c->text + at, c->rendered.said + at, c->size - at, &ids)))
+        fail(c, "%s", error);
+    for (size_t i = 0; i < ids.count && i < 2 && found < 0; i++) { /* some tokenizers begin with a space */
+        char piece[8];
+        size_t size = tokenizer_piece(tokens, ids.ids[i], 0, piece, sizeof piece);
+        if (size > 1 || (size == 1 && *piece != ' '))
+            break;
+        found = size == 0 ? ids.ids[i] : -1;
+    }
+    tokenizer_ids_free(&ids);
+    return found;
+}
+
+/* Renders the turns so far, for chat_check. */
+static void try_turns(chat *c, const tokenizer *tokens, size_t vocab_size)
+{
+    tokenizer_ids ids = {NULL, 0, 0};
+    chat_render(c);
+    if (!c->failed)
+        check_tags(c, tokens, vocab_size);
+    chat_encode(c, tokens, &ids);
+    for (size_t i = 0; i < ids.count && !c->failed; i++)
+        if ((size_t)ids.ids[i] >= vocab_size)
+            fail(c, "the chat template needs a token %ld: config.json has a vocab_size of %lu", (long)ids.ids[i],
+                 (unsigned long)vocab_size);
+    tokenizer_ids_free(&ids);
+}
+
+const char *chat_check(chat *c, const tokenizer *tokens, size_t vocab_size)
+{
+    chat_user(c, "a", 1);
+    try_turns(c, tokens, vocab_size);
+    chat_assistant(c, "b", 1);
+    chat_user(c, "a", 1);
+    if (!c->failed) {
+        try_turns(c, tokens, vocab_size);
+        if (!c->failed)
+            c->stop = token_behind(c, tokens);
+        else if (c->opts.family == CHAT_NONE && strcmp(c->error, TEXT_NO_MEMORY) != 0)
+            c->failed = 0; /* a template of one turn */
+    }
+    c->message_count = c->said_size = 0;
+    return result(c);
+}
+
+size_t chat_stops(const chat *c, const tokenizer *tokens, int32_t stops[4])
+{
+    /* Llama 3.1 hands over to tools with <|eom_id|>, GPT-OSS with <|call|>: nobody answers here. */
+    const int32_t found[] = {c->has_channels ? tokenizer_special(tokens, "<|return|>") : c->stop,
+                             tokenizer_special(tokens, c->has_channels ? "<|call|>" : "<|eom_id|>")};
+    size_t count = 0;
+    for (size_t i = 0; i < 2; i++)
+        if (found[i] >= 0 && (i == 0 || c->has_channels || c->stop == tokenizer_special(tokens, "<|eot_id|>")))
+            stops[count++] = found[i];
+    return count;
 }

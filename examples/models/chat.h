@@ -1,9 +1,10 @@
-/* chat.h: conversations as the published chat models were trained to read them, their templates written by hand. It
-   takes chat.c, and tokenizer.c with what that takes.
+/* chat.h: conversations as chat models were trained to read them: rendered from the model's own template, or from one
+   of the templates of families that are in chat.c. It takes chat.c, jinja.c and tokenizer.c with what that takes.
 
        chat talk;
-       chat_opts opts = {CHAT_NONE, NULL, 0, NULL};
-       opts.family = chat_family_of(&tokens, "llama");
+       chat_opts opts = {CHAT_NONE, NULL, 0, NULL, &tokens};
+       if (!tokens.chat_template)
+           opts.family = chat_family_of(&tokens, "llama");
        const char *error = chat_begin(&talk, &opts);
        if (!error)
            error = chat_user(&talk, "Who are you?", 12);
@@ -16,16 +17,19 @@
        ... chat_user, chat_render, chat_encode ...
        chat_end(&talk);
 
-   A template writes the past anew for each answer: it drops the thoughts of Qwen 3 and GPT-OSS, or moves the system text
-   (Mistral v3 and Nemo) to the last turn. So the whole conversation is rendered each time; a model that keeps what it
-   has read goes on after the tokens that are the same.
+   A template writes the past anew for each answer: it drops thoughts, or moves the system text to the last turn. So the
+   whole conversation is rendered each time; a model that keeps what it has read goes on after the tokens that are the
+   same.
 
-   Special tokens are put in by their ids, and text between them is encoded as text: what a user writes never becomes a
-   special token. Where a template's tags are text themselves ([INST] of Llama 2, <|user|> of Zephyr), a user can write
-   them. Tools have no place here: a template's words about them are left out. */
+   A template of the model's own is rendered as `transformers` does it, by jinja.h, with messages, add_generation_prompt,
+   tools and documents (none), and the tokens that tokenizer_config.json names, such as bos_token; a message says what
+   cannot be. Special tokens are found in what the template writes, as `tokenizers` finds them; what a user or the model
+   has written never becomes one. Where a template's tags are text themselves ([INST] of Llama 2, <|user|> of Zephyr), a
+   user can write them. */
 #ifndef CHAT_H
 #define CHAT_H
 
+#include "jinja.h"
 #include "tokenizer.h"
 
 #include <stddef.h>
@@ -36,14 +40,15 @@ extern "C" {
 
 typedef enum chat_family {
     CHAT_NONE,
-    CHAT_LLAMA2,       /* [INST] <<SYS>> */
-    CHAT_LLAMA3,       /* <|start_header_id|>, no system text unless there is one */
-    CHAT_LLAMA31,      /* 3.1, 3.2, 3.3: a system text with dates, always */
-    CHAT_MISTRAL_V1,   /* [INST] as text: Mistral 7B 0.1, 0.2, Mixtral */
-    CHAT_MISTRAL_V3,   /* as tokens: 7B 0.3, with spaces */
-    CHAT_MISTRAL_NEMO, /* as tokens, without spaces: Nemo, Ministral */
-    CHAT_MISTRAL_V7,   /* [SYSTEM_PROMPT]: Mistral Small 3 */
-    CHAT_CHATML,       /* <|im_start|>, no system text unless there is one: SmolLM */
+    CHAT_LLAMA2,         /* [INST] <<SYS>> */
+    CHAT_LLAMA3,         /* <|start_header_id|>, no system text unless there is one */
+    CHAT_LLAMA31,        /* 3.1, 3.2, 3.3: a system text with dates, always */
+    CHAT_MISTRAL_V1,     /* [INST] as text: Mistral 7B 0.1, 0.2, Mixtral */
+    CHAT_MISTRAL_V3,     /* as tokens: 7B 0.3, with spaces */
+    CHAT_MISTRAL_NEMO,   /* as tokens, without spaces: Nemo, Ministral */
+    CHAT_MISTRAL_V7,     /* [SYSTEM_PROMPT]: Mistral Small 3 */
+    CHAT_MISTRAL_V7_SPM, /* with spaces, of a tokenizer.model: Mistral Large 2411 */
+    CHAT_CHATML,         /* <|im_start|>, no system text unless there is one: SmolLM */
     CHAT_QWEN2,
     CHAT_QWEN25,
     CHAT_QWEN3,
@@ -56,18 +61,12 @@ typedef enum chat_family {
 } chat_family;
 
 typedef struct chat_opts {
-    chat_family family;
-    const char *system; /* NULL: what the family has by default */
-    int no_thinking;    /* Qwen 3, SmolLM3: the model shall answer at once */
-    const char *date; /* today, in the words of the family; NULL: what the template says when it knows no date: "26 Jul
-                           2024" for Llama 3.1, no line for SmolLM3, no line for GPT-OSS */
+    chat_family family;      /* CHAT_NONE: the template of `tokens` */
+    const char *system;      /* NULL: what the template has by default */
+    int no_thinking;         /* the template shall say that the model is to answer at once, if it has words for that */
+    const char *date;        /* today, in the words of the template; NULL: by the clock, if it asks for that */
+    const tokenizer *tokens; /* may be NULL with a family */
 } chat_opts;
-
-/* A stretch of text, or a special token by its spelling. */
-typedef struct chat_run {
-    size_t start, size; /* bytes of chat.text */
-    int special;
-} chat_run;
 
 /* What somebody has said. */
 typedef struct chat_message {
@@ -80,31 +79,30 @@ typedef struct chat {
     size_t message_count;
     char *said;
 
-    /* What chat_render has made of them. */
-    char *text; /* with a NUL */
+    /* What chat_render has made of them: with a NUL. */
+    const char *text;
     size_t size;
-    chat_run *runs;
-    size_t count;
+
+    int has_channels; /* GPT-OSS: the model thinks in channels of its own */
 
     /* for chat.c */
     chat_opts opts;
     int part; /* of an answer */
     char channel[16];
-    size_t channel_size, said_size, text_room, run_room, message_room, said_room;
+    size_t channel_size, said_size, message_room, said_room;
+    jinja rendered;
+    int32_t stop; /* ends an answer; -1: not known */
     int failed;
-    char error[192];
+    char error[640];
 } chat;
 
 /* "llama2", "mistral-v3" and the like; NULL for what is no family. And back: CHAT_NONE if there is none. */
 const char *chat_family_name(chat_family family);
 chat_family chat_family_named(const char *name);
 
-/* The family of a model, by the tell-tale words of its chat template; where it has none, by its special tokens and
-   model_type of config.json (may be NULL). CHAT_NONE: nothing known. */
+/* The family that stands in for a model that has no template: by its special tokens, and model_type of config.json (may
+   be NULL). CHAT_NONE: nothing known. */
 chat_family chat_family_of(const tokenizer *tokens, const char *model_type);
-
-/* How the family's template writes today's date, for strftime, if it does so of its own accord; else NULL. */
-const char *chat_date_format(const tokenizer *tokens, chat_family family);
 
 /* Begins a conversation; the strings of opts must stay. All return NULL, or a message that lives in c->error; the first
    stays. */
@@ -122,18 +120,20 @@ const char *chat_assistant(chat *c, const char *text, size_t size);
 const char *chat_answer(chat *c);
 int chat_hear(chat *c, const tokenizer *tokens, int32_t id, const char *bytes, size_t size);
 
-/* Renders the conversation into text and runs, up to where the model is to answer: the user has said something last. */
+/* Renders the conversation, up to where the model is to answer: the user has said something last. */
 const char *chat_render(chat *c);
 
-/* Appends the tokens of what chat_render has made. A special token that the tokenizer lacks is an error. */
+/* Appends the tokens of what chat_render has made. A special token of a family's that the tokenizer lacks is an error;
+   of a model's own template, what is no token is text. */
 const char *chat_encode(chat *c, const tokenizer *tokens, tokenizer_ids *ids);
 
-/* Before the first turn: renders two turns of nothing, and tells of a special token in them that the tokenizer lacks,
-   or whose id is not below vocab_size. */
+/* Before the first turn: renders turns of a letter each, and tells of what cannot be rendered, and of a token that the
+   tokenizer lacks, or whose id is not below vocab_size. */
 const char *chat_check(chat *c, const tokenizer *tokens, size_t vocab_size);
 
-/* The tokens that end an answer: at most 4, those that the tokenizer has. Returns how many. */
-size_t chat_stops(chat_family family, const tokenizer *tokens, int32_t stops[4]);
+/* After chat_check, the tokens that end an answer, at most 4: that which stands behind an answer in the past. Returns
+   how many. */
+size_t chat_stops(const chat *c, const tokenizer *tokens, int32_t stops[4]);
 
 #ifdef __cplusplus
 }

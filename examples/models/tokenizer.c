@@ -49,6 +49,109 @@ static int32_t token_of(const tokenizer *tokens, json token)
     return size < sizeof name && strlen(name) == size ? tokenizer_special(tokens, name) : -1;
 }
 
+/* ---- the names of special tokens ---- */
+
+static int has_name(const text_buffer *names, const char *name)
+{
+    for (size_t at = 0, is_name = 1; at < names->size; at += strlen(names->text + at) + 1, is_name = !is_name)
+        if (is_name && strcmp(names->text + at, name) == 0)
+            return 1;
+    return 0;
+}
+
+/* Appends a name and the text of its token: "<s>", or an object whose content that is. What has none, such as null, has
+   an empty one at first, so that nothing else gives it one. */
+static void add_name(text_buffer *names, const char *name, json token)
+{
+    size_t size;
+    token = token.type == JSON_OBJECT ? json_get(token, "content") : token;
+    size = json_string(token, NULL, 0);
+    if (has_name(names, name))
+        return;
+    text_append(names, text_of(name, strlen(name) + 1));
+    if (text_reserve(names, size + 1)) {
+        json_string(token, names->text + names->size, size + 1);
+        names->text[names->size + size] = 0;
+        names->size += strlen(names->text + names->size) + 1;
+    }
+}
+
+/* The members of an object that name tokens: all, or those that end in "_token" and have a text, or null. */
+static void add_names(text_buffer *names, json object, int all)
+{
+    char name[NAME_SIZE];
+    for (json key = json_first(object); object.type == JSON_OBJECT && key.type; key = json_next(key)) {
+        size_t size = json_string(key, name, sizeof name);
+        json value = json_value(key);
+        if (size >= sizeof name || strlen(name) != size ||
+            (!all && (size < 6 || strcmp(name + size - 6, "_token") != 0)))
+            continue;
+        if (value.type == JSON_STRING || value.type == JSON_OBJECT || value.type == JSON_NULL)
+            add_name(names, name, value);
+    }
+}
+
+/* The names that the classes of `transformers` give to tokens by themselves. */
+static void add_defaults(text_buffer *names, json class_name)
+{
+    static const struct {
+        const char *begins, *bos, *eos, *unk, *pad;
+    } classes[] = {{"Llama", "\"<s>\"", "\"</s>\"", "\"<unk>\"", "null"},
+                   {"CodeLlama", "\"<s>\"", "\"</s>\"", "\"<unk>\"", "null"},
+                   {"Gemma", "\"<bos>\"", "\"<eos>\"", "\"<unk>\"", "\"<pad>\""},
+                   {"Qwen2", "null", "\"<|endoftext|>\"", "\"<|endoftext|>\"", "\"<|endoftext|>\""},
+                   {"GPT2", "\"<|endoftext|>\"", "\"<|endoftext|>\"", "\"<|endoftext|>\"", "null"}};
+    char name[NAME_SIZE];
+    json_string(class_name, name, sizeof name);
+    for (size_t i = 0; class_name.type == JSON_STRING && i < sizeof classes / sizeof *classes; i++) {
+        const char *const known[] = {"bos_token", "eos_token", "unk_token", "pad_token"};
+        const char *const texts[] = {classes[i].bos, classes[i].eos, classes[i].unk, classes[i].pad};
+        size_t length = strlen(classes[i].begins);
+        json text;
+        if (strncmp(name, classes[i].begins, length) || strncmp(name + length, "Tokenizer", 9))
+            continue;
+        for (size_t k = 0; k < 4; k++)
+            if (!json_parse(&text, texts[k], strlen(texts[k]), NULL))
+                add_name(names, known[k], text);
+    }
+}
+
+/* Takes the names out that have no text. */
+static void drop_empty(text_buffer *names)
+{
+    size_t at = 0, kept = 0;
+    while (at < names->size) {
+        size_t name = strlen(names->text + at) + 1, size = name + strlen(names->text + at + name) + 1;
+        if (size > name + 1) {
+            memmove(names->text + kept, names->text + at, size);
+            kept += size;
+        }
+        at += size;
+    }
+    names->size = kept;
+}
+
+/* What `transformers` knows the special tokens by. map: special_tokens_map.json, which is looked at where
+   tokenizer_config.json has no added_tokens_decoder. */
+static const char *take_names(tokenizer *tokens, const char *path, json config, const text_buffer *map)
+{
+    text_buffer names = {NULL, 0, 0, 0};
+    json object;
+    add_names(&names, config, 0);
+    add_names(&names, json_get(config, "extra_special_tokens"), 1);
+    add_names(&names, json_get(config, "model_specific_special_tokens"), 1);
+    if (map->text && json_get(config, "added_tokens_decoder").type == JSON_NONE &&
+        !json_parse(&object, map->text, map->size - 1, NULL)) {
+        drop_empty(&names);
+        add_names(&names, object, 0);
+    }
+    add_defaults(&names, json_get(config, "tokenizer_class"));
+    drop_empty(&names);
+    tokens->names = names.text;
+    tokens->names_size = names.size;
+    return names.failed ? fail(tokens, path, TEXT_NO_MEMORY) : NULL;
+}
+
 /* "chat_template" is a text, or several with names, of which that named "default" counts. */
 static const char *copy_template(tokenizer *tokens, const char *path, json value)
 {
@@ -67,7 +170,7 @@ static const char *copy_template(tokenizer *tokens, const char *path, json value
     if (!tokens->chat_template)
         return fail(tokens, path, TEXT_NO_MEMORY);
     json_string(value, tokens->chat_template, size + 1);
-    return NULL;
+    return strlen(tokens->chat_template) == size ? NULL : fail(tokens, path, "chat_template has a NUL within");
 }
 
 /* Whether tokenizer_class begins so. */
@@ -206,7 +309,7 @@ static const char *const harmless[] = {"additional_special_tokens",
                                        "use_fast",
                                        NULL};
 
-static const char *use_config(tokenizer *tokens, const char *path, json config)
+static const char *use_config(tokenizer *tokens, const char *path, json config, const text_buffer *map)
 {
     static const char *const used[] = {
         "add_bos_token", "add_eos_token", "add_prefix_space", "added_tokens_decoder", "bos_token", "eos_token", NULL};
@@ -228,14 +331,17 @@ static const char *use_config(tokenizer *tokens, const char *path, json config)
     if (json_others(config, lists, names, sizeof names))
         text_note(tokens->notes, tokens->error, "unknown members are not looked at: %s",
                   shown_text(shown, sizeof shown, names, strlen(names)));
+    if ((error = take_names(tokens, path, config, map)) != NULL)
+        return error;
     return tokens->chat_template ? NULL : copy_template(tokens, path, json_get(config, "chat_template"));
 }
 
 /* added_tokens.json has spellings and ids. */
-static const char *use_added(tokenizer *tokens, const char *path, json added)
+static const char *use_added(tokenizer *tokens, const char *path, json added, const text_buffer *map)
 {
     json name;
     const char *error = NULL;
+    (void)map;
     for (name = json_first(added); name.type && !error; name = json_next(name))
         error = check_added(tokens, path, name, json_is(name, "<pad>") || json_is(name, "[PAD]"));
     return error;
@@ -243,7 +349,8 @@ static const char *use_added(tokenizer *tokens, const char *path, json added)
 
 /* Reads a file of the directory, if it is there. */
 static const char *open_json(tokenizer *tokens, const char *directory, const char *name,
-                             const char *(*use)(tokenizer *, const char *, json))
+                             const char *(*use)(tokenizer *, const char *, json, const text_buffer *),
+                             const text_buffer *map)
 {
     char path[PATH_SIZE];
     text_buffer text = {NULL, 0, 0, 0};
@@ -252,7 +359,7 @@ static const char *open_json(tokenizer *tokens, const char *directory, const cha
     if (!error)
         error = read_file(tokens, path, &text);
     if (!error && text.text && (error = parse(tokens, path, &text, &value)) == NULL)
-        error = use(tokens, path, value);
+        error = use(tokens, path, value, map);
     free(text.text);
     return error;
 }
@@ -260,15 +367,22 @@ static const char *open_json(tokenizer *tokens, const char *directory, const cha
 static const char *open_config(tokenizer *tokens, const char *directory)
 {
     char path[PATH_SIZE];
-    text_buffer jinja = {NULL, 0, 0, 0};
+    text_buffer jinja = {NULL, 0, 0, 0}, map = {NULL, 0, 0, 0};
     const char *error = join(tokens, path, directory, "chat_template.jinja");
     if (!error)
         error = read_file(tokens, path, &jinja);
     tokens->chat_template = jinja.text;
+    if (!error && jinja.text && strlen(jinja.text) + 1 != jinja.size)
+        error = fail(tokens, path, "a NUL within");
     if (!error)
-        error = open_json(tokens, directory, "tokenizer_config.json", use_config);
+        error = join(tokens, path, directory, "special_tokens_map.json");
+    if (!error)
+        error = read_file(tokens, path, &map);
+    if (!error)
+        error = open_json(tokens, directory, "tokenizer_config.json", use_config, &map);
     if (!error && !tokens->is_bpe)
-        error = open_json(tokens, directory, "added_tokens.json", use_added);
+        error = open_json(tokens, directory, "added_tokens.json", use_added, NULL);
+    free(map.text);
     return error;
 }
 
@@ -301,6 +415,28 @@ static const char *open_bpe(tokenizer *tokens, const char *path)
     return NULL;
 }
 
+/* Indexes the special tokens of tokenizer.model, which no text has. */
+static const char *index_tags(tokenizer *tokens)
+{
+    const sentencepiece *m = &tokens->model;
+    size_t count = 0;
+    const char *error;
+    trie_word *words = (trie_word *)malloc(((size_t)m->other_count + 1) * sizeof *words);
+    if (!words)
+        return TEXT_NO_MEMORY;
+    for (int32_t i = 0; i < m->other_count; i++) {
+        const sentencepiece_piece *p = m->sorted[m->sorted_count + i];
+        if (p->type != SENTENCEPIECE_CONTROL || p->text.size == 0)
+            continue;
+        words[count].text = p->text.text;
+        words[count].size = p->text.size;
+        words[count++].id = (int32_t)(p - m->pieces);
+    }
+    error = trie_build(&tokens->tags, words, count);
+    free(words);
+    return error;
+}
+
 static const char *open_sentencepiece(tokenizer *tokens, const char *path)
 {
     /* What tokenizer.json has as special tokens, and tokenizer.model of some models as user-defined pieces: Gemma's.
@@ -331,6 +467,10 @@ static const char *open_sentencepiece(tokenizer *tokens, const char *path)
     }
     if ((error = sentencepiece_reserve(&tokens->model, tags)) != NULL)
         return fail(tokens, path, error);
+    if ((error = index_tags(tokens)) != NULL) {
+        sentencepiece_close(&tokens->model);
+        return fail(tokens, path, error);
+    }
     tokens->inside = tokens->model;
     tokens->inside.normalizer.add_dummy_prefix = 0;
     tokens->count = (size_t)tokens->model.count;
@@ -372,8 +512,11 @@ void tokenizer_close(tokenizer *tokens)
         bpe_close(&tokens->json);
     else if (tokens->count > 0)
         sentencepiece_close(&tokens->model);
+    trie_free(&tokens->tags);
     free(tokens->chat_template);
-    tokens->chat_template = NULL;
+    free(tokens->names);
+    tokens->chat_template = tokens->names = NULL;
+    tokens->names_size = 0;
     tokens->before = tokens->after = NULL;
     tokens->before_count = tokens->after_count = tokens->count = 0;
     tokens->is_bpe = 0;
@@ -444,6 +587,61 @@ const char *tokenizer_encode(const tokenizer *tokens, const char *text, size_t s
             return error;
         error = tokenizer_push(ids, found.ids, found.count);
         sentencepiece_tokens_free(&found);
+    }
+    return error;
+}
+
+/* The next special token that nobody said, from a byte on: its id, and where it begins and ends; or -1, at the end. */
+static int32_t find_tag(const tokenizer *tokens, const char *text, const unsigned char *said, size_t size,
+                        size_t *begin, size_t *end)
+{
+    size_t used = 0, i;
+    for (; *begin < size; ++*begin) {
+        int32_t id = said[*begin] ? -1 : trie_longest(&tokens->tags, text + *begin, size - *begin, &used);
+        for (i = 0; id >= 0 && i < used && !said[*begin + i];)
+            i++;
+        *end = *begin + (id >= 0 ? used : 0);
+        if (id >= 0 && i == used)
+            return id;
+    }
+    *end = size;
+    return -1;
+}
+
+/* Where tags are text and the only special tokens are those that begin and end texts, each stretch of text between
+   these was a text of its own in training, and is encoded so. */
+static int is_fresh(const tokenizer *tokens, const char *text, const unsigned char *said, size_t size)
+{
+    size_t begin = 0, end;
+    int32_t id;
+    for (; (id = find_tag(tokens, text, said, size, &begin, &end)) >= 0; begin = end)
+        if (id != tokens->model.bos_id && id != tokens->model.eos_id)
+            return 0;
+    return 1;
+}
+
+const char *tokenizer_encode_said(const tokenizer *tokens, const char *text, const unsigned char *said, size_t size,
+                                  tokenizer_ids *ids)
+{
+    const char *error = NULL;
+    size_t at = 0, begin = 0, end;
+    int32_t id = 0;
+    int fresh;
+    if (tokens->is_bpe) {
+        bpe_tokens found;
+        error = bpe_encode_said(&tokens->json, text, said, size, &found);
+        if (error)
+            return error;
+        error = tokenizer_push(ids, found.ids, found.count);
+        bpe_tokens_free(&found);
+        return error;
+    }
+    for (fresh = is_fresh(tokens, text, said, size); !error && id >= 0; at = begin = end) {
+        id = find_tag(tokens, text, said, size, &begin, &end);
+        if (begin > at)
+            error = tokenizer_encode(tokens, text + at, begin - at, at > 0 && !fresh, ids);
+        if (!error && id >= 0)
+            error = tokenizer_push(ids, &id, 1);
     }
     return error;
 }

@@ -31,6 +31,7 @@ typedef struct tokenizer {
     int is_bpe;
     bpe json;                    /* of tokenizer.json, */
     sentencepiece model, inside; /* or of tokenizer.model; inside: the same without a space in front of texts */
+    trie tags;                   /* special tokens of tokenizer.model */
     size_t count;                /* ids are below it */
 
     /* What stands before and behind every text: what the post_processor of tokenizer.json says, or the bos piece of
@@ -39,6 +40,9 @@ typedef struct tokenizer {
     size_t before_count, after_count;
     int32_t bos_id, eos_id; /* -1: none is known */
 
+    char *
+        names; /* of special tokens, as `transformers` knows them, and their spelling: "bos_token", NUL, "<s>", NUL ... */
+    size_t names_size;
     char *chat_template; /* chat_template.jinja, or that of tokenizer_config.json: text with a NUL. NULL: none */
     char error[512];
     char notes[1024]; /* what the files have and nobody looks at: lines for the user, each with its LF */
@@ -67,6 +71,11 @@ const char *tokenizer_end(const tokenizer *tokens, tokenizer_ids *ids);
 /* Appends the tokens of a text, in which special tokens such as "<s>" are characters. inside: it goes on after other
    tokens, so no space is put in front of it that belongs to the beginning of texts. */
 const char *tokenizer_encode(const tokenizer *tokens, const char *text, size_t size, int inside, tokenizer_ids *ids);
+
+/* The same of a rendered template, in which special tokens are found unless somebody said a byte of them: one that is
+   not 0 in said[size]. */
+const char *tokenizer_encode_said(const tokenizer *tokens, const char *text, const unsigned char *said, size_t size,
+                                  tokenizer_ids *ids);
 
 /* Appends some ids. */
 const char *tokenizer_push(tokenizer_ids *ids, const int32_t *more, size_t count);

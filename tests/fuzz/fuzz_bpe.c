@@ -122,6 +122,31 @@ UNTRACED static void try_text(const bpe *model, const char *text, size_t size, i
     free(copy);
 }
 
+/* Where nobody said anything, special tokens are found as ever; where somebody said all of it, none are. */
+UNTRACED static void try_said(const bpe *model, const char *text, size_t size)
+{
+    unsigned char *said = calloc(size + 1, 1);
+    bpe_tokens tokens, all;
+    const char *error;
+    MUST(said);
+    error = bpe_encode_as(model, text, size, BPE_SPECIAL, &all);
+    MUST((error == NULL) == (bpe_encode_said(model, text, said, size, &tokens) == NULL));
+    MUST(tokens.count == all.count &&
+         (all.count == 0 || memcmp(tokens.ids, all.ids, all.count * sizeof *all.ids) == 0));
+    bpe_tokens_free(&tokens);
+    bpe_tokens_free(&all);
+    for (int half = 0; half < 2; half++) {
+        memset(said + (half ? size / 2 : 0), 1, size - (half ? size / 2 : 0));
+        error = bpe_encode_said(model, text, said, size, &tokens);
+        for (size_t i = 0; half == 0 && i < tokens.count; i++)
+            MUST(!bpe_is_special(model, tokens.ids[i]) || model->model->tokens[tokens.ids[i]].flags & IN_VOCABULARY);
+        MUST(!error || !tokens.ids);
+        bpe_tokens_free(&tokens);
+        memset(said, 0, size);
+    }
+    free(said);
+}
+
 /* Decodes ids that the bytes choose. */
 UNTRACED static void try_ids(const bpe *model, const char *bytes, size_t size)
 {
@@ -163,6 +188,7 @@ static void check_file(const char *file, size_t size, const char *text, size_t t
             &model, i < model.before.count ? model.before.ids[i] : model.after.ids[i - model.before.count], &spelling));
     }
     try_text(&model, text, text_size, 0);
+    try_said(&model, text, text_size);
     try_ids(&model, text, text_size);
     bpe_close(&model);
     MUST(!model.model && !model.count && !model.before.ids);
@@ -192,6 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         free(changed);
     } else {
         try_text(&kinds[kind], text, text_size, kind < EXACT);
+        try_said(&kinds[kind], text, text_size);
         try_ids(&kinds[kind], text, text_size);
         if (kind < CHARACTERS_FROM)
             check_merges(kinds[kind].model, text, text_size);

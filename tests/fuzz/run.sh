@@ -41,7 +41,7 @@ fuzz() { # TARGET LONGEST FLAGS...: builds it, and runs it on inputs of at most 
     fi
 }
 
-for target in ${*:-json safetensors sentencepiece tokenize wordpiece bpe}; do
+for target in ${*:-json safetensors sentencepiece tokenize wordpiece bpe jinja}; do
     case $target in
     json) fuzz json 1024 ;;
     safetensors) fuzz safetensors 384 ;;
@@ -49,6 +49,7 @@ for target in ${*:-json safetensors sentencepiece tokenize wordpiece bpe}; do
     tokenize) fuzz tokenize 64 -fno-sanitize-coverage=trace-cmp ;;
     wordpiece) fuzz wordpiece 256 -fno-sanitize-coverage=trace-cmp ;;
     bpe) fuzz bpe 512 -fno-sanitize-coverage=trace-cmp ;;
+    jinja) fuzz jinja 512 -fno-sanitize-coverage=trace-cmp ;;
     *) echo "FAIL no target is called $target" && failed=1 ;;
     esac
 done

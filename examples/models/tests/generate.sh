@@ -114,7 +114,7 @@ minds_template() {
     copied &&
         sed -e 's/"id": 2,/"id": 384,/' -e 's/"<|im_end|>": 2/"im_end": 2/' $model/tokenizer.json \
             > "$work/model/tokenizer.json" || return 1
-    says 1 "13_generate: $work/model: the chat template qwen2 needs a token <|im_end|>, which is 384: config.json has" \
+    says 1 "13_generate: $work/model: the chat template needs a token 384: config.json has a vocab_size of 384" \
         "$B/13_generate" --chat "$work/model"
 }
 # The model is named by its directory, whatever a message begins with, and as text for people.
@@ -215,8 +215,11 @@ part_generate() {
     copied && rm "$work/model/tokenizer_config.json"
     check "13_generate --chat: by tokens alone" \
         [ "$(greedy --chat "$work/model" a)" = "$(greedy --chat --family chatml $model a)" ]
-    printf '{"chat_template": "{{ messages }}"}' > "$work/model/tokenizer_config.json"
-    minds " --chat: an unknown template" 1 "13_generate: $work/model: no chat template is known for this model" \
+    printf '{"chat_template": "a\\n{{ messages|xmlattr }}"}' > "$work/model/tokenizer_config.json"
+    minds " --chat: a filter that is not known" 1 "13_generate: $work/model: chat template: line 2: there is no filter xmlattr" \
+        --chat "$work/model" a
+    printf '{"chat_template": "{{ raise_exception(1) }}"}' > "$work/model/tokenizer_config.json"
+    minds " --chat: a template that refuses" 1 "13_generate: $work/model: chat template: line 1: the template says: 1" \
         --chat "$work/model" a
     rm "$work/model/generation_config.json"
     [ -z "$RUN" ] && script -q -e -c true /dev/null < /dev/null > "$work/shown" 2>&1 &&

@@ -13,8 +13,8 @@
 
 /* ---- files ---- */
 
-static const char *const names[] = {"tokenizer.json", "tokenizer.model", "tokenizer_config.json", "chat_template.jinja",
-                                    "added_tokens.json"};
+static const char *const names[] = {"tokenizer.json",          "tokenizer.model",     "tokenizer_config.json",
+                                    "special_tokens_map.json", "chat_template.jinja", "added_tokens.json"};
 
 static int begin(void)
 {
@@ -491,4 +491,116 @@ TEST(tokenizer_memory)
         }
         CHECK(done);
     }
+}
+
+/* ---- what a template makes ---- */
+
+static void encodes_said(const tokenizer *tokens, const char *text, const char *marks, const char *want)
+{
+    unsigned char said[64];
+    char got[200] = "";
+    tokenizer_ids ids = {NULL, 0, 0};
+    size_t size = strlen(text), used = 0;
+    test_case("%s, %s", text, marks);
+    for (size_t i = 0; i < size; i++)
+        said[i] = marks[i] == 'x';
+    if (CHECK(strlen(marks) == size) && CHECK(tokenizer_encode_said(tokens, text, said, size, &ids) == NULL))
+        for (size_t i = 0; i < ids.count; i++)
+            used += (size_t)snprintf(got + used, sizeof got - used, "%s%ld", i ? " " : "", (long)ids.ids[i]);
+    if (!CHECK(strcmp(got, want) == 0))
+        fprintf(stderr, "    [%s]\n", got);
+    tokenizer_ids_free(&ids);
+}
+
+/* Special tokens that nobody said, in text that a normalizer rewrites before they are looked for. */
+TEST(tokenizer_said)
+{
+    static const char text[] =
+        "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":6,\"content\""
+        ":\"<s>\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,\"normalized\":true,\"special\":"
+        "true}],\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\""
+        "\\u2581\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\\u2581\"}]},\"pre_"
+        "tokenizer\":null,\"post_processor\":null,\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type"
+        "\":\"Replace\",\"pattern\":{\"String\":\"\\u2581\"},\"content\":\" \"},{\"type\":\"ByteFallback\""
+        "},{\"type\":\"Fuse\"},{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}]},\"model\":{"
+        "\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,\"end_of_"
+        "word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"vocab\":{\"\\u2581\":0,\"a\":1,\""
+        "b\":2,\"<\":3,\"s\":4,\">\":5},\"merges\":[]}}";
+    tokenizer tokens;
+    if (!begin())
+        return;
+    write_text("tokenizer.json", text);
+    if (CHECK(tokenizer_open(&tokens, directory) == NULL)) {
+        encodes_said(&tokens, "<s>a <s>b", ".........", "6 1 6 2");
+        encodes_said(&tokens, " <s> a", "......", "0 6 0 1");
+        encodes_said(&tokens, "a<s>", "x...", "0 1 3 4 5");
+        encodes_said(&tokens, "<s>a <s>b", "...xxxxxx", "6 1 0 3 4 5 2");
+        encodes_said(&tokens, "<s>a <s>b", "xxxxx....", "0 3 4 5 1 6 2");
+        encodes_said(&tokens, "<s><s>", "..x...", "0 3 4 5 3 4 5");
+        encodes_said(&tokens, "<s> \xff<s>", "....xxxx", "6 0 3 4 5");
+        tokenizer_close(&tokens);
+    }
+    end();
+}
+
+static const char *name_of(const tokenizer *tokens, const char *name)
+{
+    size_t at = 0;
+    while (at < tokens->names_size) {
+        const char *known = tokens->names + at, *text = known + strlen(known) + 1;
+        if (strcmp(known, name) == 0)
+            return text;
+        at += strlen(known) + strlen(text) + 2;
+    }
+    return "";
+}
+
+/* A template that a NUL would cut off is none. */
+TEST(tokenizer_template_nul)
+{
+    tokenizer tokens;
+    if (!begin())
+        return;
+    write_letters(0);
+    write_text("tokenizer_config.json", "{\"chat_template\": \"a\\u0000b\"}");
+    CHECK(strstr(tokenizer_open(&tokens, directory), "tokenizer_config.json: chat_template has a NUL within"));
+    write_file("chat_template.jinja", "a\0b", 3);
+    CHECK(strstr(tokenizer_open(&tokens, directory), "chat_template.jinja: a NUL within"));
+    end();
+}
+
+/* The names that transformers knows special tokens by. */
+TEST(tokenizer_names)
+{
+    static const struct {
+        const char *config, *map;
+        const char *bos, *eos, *image;
+    } cases[] = {
+        {"{\"bos_token\": \"<s>\", \"eos_token\": {\"content\": \"</s>\"}, \"image_token\": \"<i>\"}", NULL, "<s>",
+         "</s>", "<i>"},
+        {"{\"bos_token\": \"<s>\", \"eos_token\": null, \"extra_special_tokens\": {\"image_token\": \"<j>\"}}",
+         "{\"bos_token\": \"<t>\", \"eos_token\": {\"content\": \"</t>\"}}", "<s>", "</t>", "<j>"},
+        {"{\"bos_token\": null, \"added_tokens_decoder\": {}}", "{\"bos_token\": \"<t>\"}", "", "", ""},
+        {"{\"tokenizer_class\": \"LlamaTokenizerFast\", \"eos_token\": null}", NULL, "<s>", "", ""},
+        {"{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": true}", NULL, "<s>", "</s>", ""},
+        {"{\"tokenizer_class\": \"Qwen2Tokenizer\"}", NULL, "", "<|endoftext|>", ""},
+        {"{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}", "[1", "", "", ""},
+        {"{\"extra_special_tokens\": [\"a\"], \"bos_token\": 5}", NULL, "", "", ""},
+    };
+    if (!begin())
+        return;
+    write_letters(0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tokenizer tokens;
+        write_text("tokenizer_config.json", cases[i].config);
+        write_file("special_tokens_map.json", cases[i].map, cases[i].map ? strlen(cases[i].map) : 0);
+        test_case("%s, %s", cases[i].config, cases[i].map ? cases[i].map : "no map");
+        if (!CHECK(tokenizer_open(&tokens, directory) == NULL))
+            continue;
+        CHECK(strcmp(name_of(&tokens, "bos_token"), cases[i].bos) == 0);
+        CHECK(strcmp(name_of(&tokens, "eos_token"), cases[i].eos) == 0);
+        CHECK(strcmp(name_of(&tokens, "image_token"), cases[i].image) == 0);
+        tokenizer_close(&tokens);
+    }
+    end();
 }
