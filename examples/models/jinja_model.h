@@ -53,7 +53,7 @@ typedef enum node_kind {
     NAME,
     ATTRIBUTE, /* a.name */
     ITEM,      /* a[b] */
-    SLICE,     /* a[b:c:list] */
+    SLICE,     /* a[b:c:other] */
     CALL,      /* a(list) */
     FILTER,    /* a|name(list) */
     TEST,      /* a is name(list) */
@@ -73,8 +73,8 @@ typedef enum node_kind {
     TEXT,    /* statements: `name` as it is */
     PRINT,
     IF,       /* a, then list, else b */
-    FOR,      /* a in b if c: list, else other */
-    SET,      /* a = b, or list filtered by b */
+    FOR,      /* a in b if c: list; other: else */
+    SET,      /* a = b; or, if there is c, list filtered by b */
     MACRO_OF, /* name(b: NAMEs and KEYWORDs): list */
     WITH,     /* b: KEYWORDs; list */
     FILTERED, /* list, filtered by b */
@@ -97,7 +97,6 @@ typedef struct loop {
     items *source, taken;
     size_t next, at; /* next of source; at: the place in `taken` */
     scope *outer;
-    struct loop *above;
 } loop;
 
 typedef struct macro {
