@@ -648,7 +648,7 @@ static int read_text(run *r, node ***last)
                 *last = &(**last)->next;
         } else {
             end = at + 2;
-            end += at_text(r, end, "-") || (r->tag == '%' && at_text(r, end, "+"));
+            end += at_text(r, end, "-") || at_text(r, end, "+");
             move(r, end);
             next(r);
             return 1;

@@ -73,8 +73,8 @@ static void add_name(text_buffer *names, const char *name, json token, int is_ov
     size = json_string(token, NULL, 0);
     if (has_name(names, name) > is_over)
         return;
-    text_append(names, text_of(name, strlen(name) + 1));
-    if (text_reserve(names, size + 1)) {
+    if (text_reserve(names, strlen(name) + size + 2)) { /* both or neither */
+        text_append(names, text_of(name, strlen(name) + 1));
         json_string(token, names->text + names->size, size + 1);
         names->text[names->size + size] = 0;
         names->size += strlen(names->text + names->size) + 1;
@@ -131,6 +131,8 @@ static void add_pieces(const tokenizer *tokens, text_buffer *names)
         text_span piece = ids[i] >= 0 ? m->pieces[ids[i]].text : text_word("");
         if (has_name(names, known[i]) || piece.size == 0 || memchr(piece.text, 0, piece.size))
             continue;
+        if (!text_reserve(names, strlen(known[i]) + piece.size + 2))
+            return;
         text_append(names, text_of(known[i], strlen(known[i]) + 1));
         text_append(names, piece);
         text_append(names, text_of("", 1));
