@@ -7,7 +7,7 @@ static value eval(run *r, const node *n);
 static value call_value(run *r, value f, call *c);
 static int exec(run *r, const node *n);
 
-/* ==== Expressions ==================================================================================================== */
+/* ==== Expressions ================================================================================================ */
 
 static value look_up(run *r, value name)
 {
@@ -218,7 +218,7 @@ static value eval(run *r, const node *n)
     return v;
 }
 
-/* ==== Functions and macros =========================================================================================== */
+/* ==== Functions and macros ======================================================================================= */
 
 /* dict(a=1) and namespace(a=1), also of a dict. */
 static value make_dict(run *r, kind k, call *c)
@@ -300,8 +300,8 @@ static value call_function(run *r, value f, call *c)
     fail(r, "the template says: %s", show_name(r, v));
 }
 
-/* jinja2 looks a name up in the scope where it is set in any case, even if that is later on: a variable that a loop or a
-   macro within has read by then was undefined to it. Here that is told. */
+/* jinja2 looks a name up in the scope where it is set in any case, even if that is later on: a variable that a loop or
+   a macro within has read by then was undefined to it. Here that is told. */
 static void check_readers(run *r, const scope *s, value name)
 {
     const scope *root = s, *reader;
@@ -393,7 +393,7 @@ static value call_value(run *r, value f, call *c)
     return checked(r, c, made);
 }
 
-/* ==== Statements ===================================================================================================== */
+/* ==== Statements ================================================================================================= */
 
 static void assign(run *r, const node *target, value v)
 {
@@ -536,7 +536,7 @@ static int exec(run *r, const node *n)
     return status;
 }
 
-/* ==== What jinja.h has =============================================================================================== */
+/* ==== What jinja.h has =========================================================================================== */
 
 jinja_value jinja_none(void)
 {

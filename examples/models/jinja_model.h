@@ -507,8 +507,8 @@ items *jinja_iterate(run *r, value v);
 value jinja_item(run *r, value v, value key);
 value jinja_attribute(run *r, value v, value name);
 
-/* a + b, and - * / % and, twice, // of whole numbers; -v; both texts in a row; so many times; where a text is in another
-   from one byte on, SIZE_MAX if it is not. */
+/* a + b, and - * / % and, twice, // of whole numbers; -v; both texts in a row; so many times; where a text is in
+   another from one byte on, SIZE_MAX if it is not. */
 value jinja_reckon(run *r, char sign, int twice, int64_t a, int64_t b);
 value jinja_reckon_reals(run *r, char sign, int twice, double a, double b);
 value jinja_negative(run *r, value v);

@@ -110,7 +110,8 @@ def main():
                     if not wrong and not TAG.search(said):
                         wrong = [int(i) for i in ids.split()] != reference.encode(text, add_special_tokens=False).ids
                     if wrong and same:
-                        print(f"FAIL {name}: {system!r}, {turns}\n    wanted {want!r}\n    is     {text!r} {ran.stderr}")
+                        print(f"FAIL {name}: {system!r}, {turns}")
+                        print(f"    wanted {want!r}\n    is     {text!r} {ran.stderr}")
                         same = False
             differing += not same
             equal += same and name not in refused
