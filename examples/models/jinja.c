@@ -101,6 +101,7 @@ static value binary(run *r, const node *n)
     if (a.kind == UNDEFINED || b.kind == UNDEFINED)
         fail_kind(r, "cannot be reckoned with", a.kind == UNDEFINED ? a : b);
     fail(r, "there is no \"%s\" of %s and %s here", show_name(r, n->name), kind_name(a), kind_name(b));
+    return made;
 }
 
 static int compare(run *r, value sign, value a, value b)
@@ -298,6 +299,7 @@ static value call_function(run *r, value f, call *c)
         v = word("");
     v = to_text(r, v);
     fail(r, "the template says: %s", show_name(r, v));
+    return v;
 }
 
 /* jinja2 looks a name up in the scope where it is set in any case, even if that is later on: a variable that a loop or

@@ -146,7 +146,8 @@ typedef struct run {
 
 /* ---- errors, memory and bounds ---- */
 
-#ifdef __GNUC__
+/* It does not come back; a return behind it is for compilers that cannot be told. */
+#if defined(__GNUC__)
 __attribute__((noreturn, format(printf, 2, 3)))
 #endif
 static inline void
@@ -333,7 +334,7 @@ static inline const char *kind_name(value v)
     return names[v.kind];
 }
 
-#ifdef __GNUC__
+#if defined(__GNUC__)
 __attribute__((noreturn))
 #endif
 static inline void

@@ -623,6 +623,7 @@ static size_t after_comment(run *r, size_t at)
             return end;
     }
     fail(r, "a comment without an end");
+    return at;
 }
 
 /* Reads text up to a tag that opens, over comments; into *last, which it moves. Returns 0 at the end of all, else the
