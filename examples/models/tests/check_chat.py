@@ -92,7 +92,7 @@ def main():
                       open(os.path.join(made, "tokenizer_config.json"), "w", encoding="utf-8"))
             same = True
             for system, turns in TURNS:
-                for no_thinking in (0, 1):
+                for no_thinking in (0, 1) if "enable_thinking" in template else (0,):
                     want = expected(template, system, turns, no_thinking)
                     ran = subprocess.run([program, made, "-" if system is None else system, "-", str(no_thinking),
                                           *turns], capture_output=True, text=True, encoding="utf-8")
