@@ -288,8 +288,8 @@ static void mark_normalized(encoder *e)
     free(piece.text);
 }
 
-/* Whether somebody said a byte of a token that stands in a text. Where the normalizer writes U+2581 in front of a token,
-   too, it is no matter who said the space that this comes from. */
+/* Whether somebody said a byte of a token that stands in a text. Where the normalizer writes U+2581 in front of a
+   token, too, it is no matter who said the space that this comes from. */
 static int was_said(void *encoding, const trie *f, string spelt)
 {
     encoder *e = (encoder *)encoding;

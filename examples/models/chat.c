@@ -10,6 +10,7 @@ typedef struct family {
     const char *name, *tags, *text;
 } family;
 
+/* s: the system text, which is taken off the messages; else s is undefined. */
 #define FIND_SYSTEM                                                                                                    \
     "{% if messages[0].role == 'system' %}{% set s = messages[0].content %}{% set messages = messages[1:] %}{% endif " \
     "%}"
@@ -23,7 +24,7 @@ typedef struct family {
     "{{ '<|start_header_id|>' + m.role + '<|end_header_id|>\n\n' + m.content|trim + '<|eot_id|>' }}{% endfor %}"       \
     "{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}"
 
-/* after a system text s (may be undefined): where it stands, and what stands around the texts of user and model */
+/* Where the system text stands: a condition; what stands around the user's texts; what the model's become. */
 #define MISTRAL(where, before, behind, answer)                                                                         \
     FIND_SYSTEM "<s>{% for m in messages %}{% if m.role == 'user' %}{{ '" before "' }}"                                \
                 "{{ s + '\n\n' if s is defined and " where " }}{{ m.content + '" behind "' }}"                         \

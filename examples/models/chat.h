@@ -21,9 +21,9 @@
    whole conversation is rendered each time; a model that keeps what it has read goes on after the tokens that are the
    same.
 
-   A template of the model's own is rendered as `transformers` does it, by jinja.h, with messages, add_generation_prompt,
-   tools and documents (none), and the tokens that tokenizer_config.json names, such as bos_token; a message says what
-   cannot be. Special tokens are found in what the template writes, as `tokenizers` finds them; what a user or the model
+   A template of the model's own is rendered as `transformers` does it, by jinja.h: messages, add_generation_prompt, no
+   tools, no documents, and the tokens that tokenizer_config.json names, such as bos_token. A message says what cannot
+   be. Special tokens are found in what the template writes, as `tokenizers` finds them; what a user or the model
    has written never becomes one. Where a template's tags are text themselves ([INST] of Llama 2, <|user|> of Zephyr), a
    user can write them. */
 #ifndef CHAT_H

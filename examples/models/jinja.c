@@ -7,7 +7,7 @@ static value eval(run *r, const node *n);
 static value call_value(run *r, value f, call *c);
 static int exec(run *r, const node *n);
 
-/* ==== Expressions ==================================================================================================== */
+/* ==== Expressions ================================================================================================ */
 
 static value look_up(run *r, value name)
 {
@@ -101,6 +101,7 @@ static value binary(run *r, const node *n)
     if (a.kind == UNDEFINED || b.kind == UNDEFINED)
         fail_kind(r, "cannot be reckoned with", a.kind == UNDEFINED ? a : b);
     fail(r, "there is no \"%s\" of %s and %s here", show_name(r, n->name), kind_name(a), kind_name(b));
+    return made;
 }
 
 static int compare(run *r, value sign, value a, value b)
@@ -218,7 +219,7 @@ static value eval(run *r, const node *n)
     return v;
 }
 
-/* ==== Functions and macros =========================================================================================== */
+/* ==== Functions and macros ======================================================================================= */
 
 /* dict(a=1) and namespace(a=1), also of a dict. */
 static value make_dict(run *r, kind k, call *c)
@@ -298,10 +299,11 @@ static value call_function(run *r, value f, call *c)
         v = word("");
     v = to_text(r, v);
     fail(r, "the template says: %s", show_name(r, v));
+    return v;
 }
 
-/* jinja2 looks a name up in the scope where it is set in any case, even if that is later on: a variable that a loop or a
-   macro within has read by then was undefined to it. Here that is told. */
+/* jinja2 looks a name up in the scope where it is set in any case, even if that is later on: a variable that a loop or
+   a macro within has read by then was undefined to it. Here that is told. */
 static void check_readers(run *r, const scope *s, value name)
 {
     const scope *root = s, *reader;
@@ -393,7 +395,7 @@ static value call_value(run *r, value f, call *c)
     return checked(r, c, made);
 }
 
-/* ==== Statements ===================================================================================================== */
+/* ==== Statements ================================================================================================= */
 
 static void assign(run *r, const node *target, value v)
 {
@@ -536,7 +538,7 @@ static int exec(run *r, const node *n)
     return status;
 }
 
-/* ==== What jinja.h has =============================================================================================== */
+/* ==== What jinja.h has =========================================================================================== */
 
 jinja_value jinja_none(void)
 {

@@ -53,7 +53,7 @@ typedef enum node_kind {
     NAME,
     ATTRIBUTE, /* a.name */
     ITEM,      /* a[b] */
-    SLICE,     /* a[b:c:list] */
+    SLICE,     /* a[b:c:other] */
     CALL,      /* a(list) */
     FILTER,    /* a|name(list) */
     TEST,      /* a is name(list) */
@@ -73,8 +73,8 @@ typedef enum node_kind {
     TEXT,    /* statements: `name` as it is */
     PRINT,
     IF,       /* a, then list, else b */
-    FOR,      /* a in b if c: list, else other */
-    SET,      /* a = b, or list filtered by b */
+    FOR,      /* a in b if c: list; other: else */
+    SET,      /* a = b; or, if there is c, list filtered by b */
     MACRO_OF, /* name(b: NAMEs and KEYWORDs): list */
     WITH,     /* b: KEYWORDs; list */
     FILTERED, /* list, filtered by b */
@@ -97,7 +97,6 @@ typedef struct loop {
     items *source, taken;
     size_t next, at; /* next of source; at: the place in `taken` */
     scope *outer;
-    struct loop *above;
 } loop;
 
 typedef struct macro {
@@ -147,7 +146,8 @@ typedef struct run {
 
 /* ---- errors, memory and bounds ---- */
 
-#ifdef __GNUC__
+/* It does not come back; a return behind it is for compilers that cannot be told. */
+#if defined(__GNUC__)
 __attribute__((noreturn, format(printf, 2, 3)))
 #endif
 static inline void
@@ -334,7 +334,7 @@ static inline const char *kind_name(value v)
     return names[v.kind];
 }
 
-#ifdef __GNUC__
+#if defined(__GNUC__)
 __attribute__((noreturn))
 #endif
 static inline void
@@ -508,8 +508,8 @@ items *jinja_iterate(run *r, value v);
 value jinja_item(run *r, value v, value key);
 value jinja_attribute(run *r, value v, value name);
 
-/* a + b, and - * / % and, twice, // of whole numbers; -v; both texts in a row; so many times; where a text is in another
-   from one byte on, SIZE_MAX if it is not. */
+/* a + b, and - * / % and, twice, // of whole numbers; -v; both texts in a row; so many times; where a text is in
+   another from one byte on, SIZE_MAX if it is not. */
 value jinja_reckon(run *r, char sign, int twice, int64_t a, int64_t b);
 value jinja_reckon_reals(run *r, char sign, int twice, double a, double b);
 value jinja_negative(run *r, value v);

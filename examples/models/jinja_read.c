@@ -2,7 +2,7 @@
    statements of these. */
 #include "jinja_model.h"
 
-/* ==== Words ========================================================================================================== */
+/* ==== Words ====================================================================================================== */
 
 static int at_text(const run *r, size_t at, const char *text)
 {
@@ -247,7 +247,7 @@ static value take_name(run *r)
     return name;
 }
 
-/* ==== Expressions ==================================================================================================== */
+/* ==== Expressions ================================================================================================ */
 
 static node *parse(run *r);
 static node *parse_or(run *r);
@@ -552,7 +552,7 @@ static node *parse(run *r)
     return n;
 }
 
-/* ==== Statements ===================================================================================================== */
+/* ==== Statements ================================================================================================= */
 
 static void end_tag(run *r)
 {
@@ -623,6 +623,7 @@ static size_t after_comment(run *r, size_t at)
             return end;
     }
     fail(r, "a comment without an end");
+    return at;
 }
 
 /* Reads text up to a tag that opens, over comments; into *last, which it moves. Returns 0 at the end of all, else the
@@ -648,7 +649,7 @@ static int read_text(run *r, node ***last)
                 *last = &(**last)->next;
         } else {
             end = at + 2;
-            end += at_text(r, end, "-") || (r->tag == '%' && at_text(r, end, "+"));
+            end += at_text(r, end, "-") || at_text(r, end, "+");
             move(r, end);
             next(r);
             return 1;

@@ -300,6 +300,7 @@ static value loop_member(run *r, loop *l, value name)
     if (is_text(name, "cycle"))
         return method(r, of_thing(LOOP, l), name);
     fail(r, "there is no loop.%s here", show_name(r, name));
+    return undefined(name);
 }
 
 /* The names that objects of Python have: what is no method here, but there, is not undefined. */

@@ -771,6 +771,7 @@ value jinja_call(run *r, int where, value self, call *c)
         if (functions[i].where & c->where && strcmp(functions[i].name, c->name) == 0)
             return functions[i].call(r, self, c);
     fail(r, "there is no %s %s here", where ? "method" : "filter", show(r, c->name, strlen(c->name)));
+    return self;
 }
 
 int jinja_test(run *r, value name, value v, call *c)

@@ -51,25 +51,30 @@ static int32_t token_of(const tokenizer *tokens, json token)
 
 /* ---- the names of special tokens ---- */
 
+/* Whether a name is there: 2 with a text, 1 without one. */
 static int has_name(const text_buffer *names, const char *name)
 {
-    for (size_t at = 0, is_name = 1; at < names->size; at += strlen(names->text + at) + 1, is_name = !is_name)
-        if (is_name && strcmp(names->text + at, name) == 0)
-            return 1;
-    return 0;
+    int found = 0;
+    for (size_t at = 0, size; at < names->size; at += size) {
+        size_t length = strlen(names->text + at) + 1, text = strlen(names->text + at + length);
+        size = length + text + 1;
+        if (found < 2 && strcmp(names->text + at, name) == 0)
+            found = text ? 2 : 1;
+    }
+    return found;
 }
 
 /* Appends a name and the text of its token: "<s>", or an object whose content that is. What has none, such as null, has
-   an empty one at first, so that nothing else gives it one. */
-static void add_name(text_buffer *names, const char *name, json token)
+   an empty one: then only what is over it, special_tokens_map.json, gives it another. */
+static void add_name(text_buffer *names, const char *name, json token, int is_over)
 {
     size_t size;
     token = token.type == JSON_OBJECT ? json_get(token, "content") : token;
     size = json_string(token, NULL, 0);
-    if (has_name(names, name))
+    if (has_name(names, name) > is_over)
         return;
-    text_append(names, text_of(name, strlen(name) + 1));
-    if (text_reserve(names, size + 1)) {
+    if (text_reserve(names, strlen(name) + size + 2)) { /* both or neither */
+        text_append(names, text_of(name, strlen(name) + 1));
         json_string(token, names->text + names->size, size + 1);
         names->text[names->size + size] = 0;
         names->size += strlen(names->text + names->size) + 1;
@@ -77,7 +82,7 @@ static void add_name(text_buffer *names, const char *name, json token)
 }
 
 /* The members of an object that name tokens: all, or those that end in "_token" and have a text, or null. */
-static void add_names(text_buffer *names, json object, int all)
+static void add_names(text_buffer *names, json object, int all, int is_over)
 {
     char name[NAME_SIZE];
     for (json key = json_first(object); object.type == JSON_OBJECT && key.type; key = json_next(key)) {
@@ -87,7 +92,7 @@ static void add_names(text_buffer *names, json object, int all)
             (!all && (size < 6 || strcmp(name + size - 6, "_token") != 0)))
             continue;
         if (value.type == JSON_STRING || value.type == JSON_OBJECT || value.type == JSON_NULL)
-            add_name(names, name, value);
+            add_name(names, name, value, is_over);
     }
 }
 
@@ -112,7 +117,25 @@ static void add_defaults(text_buffer *names, json class_name)
             continue;
         for (size_t k = 0; k < 4; k++)
             if (!json_parse(&text, texts[k], strlen(texts[k]), NULL))
-                add_name(names, known[k], text);
+                add_name(names, known[k], text, 0);
+    }
+}
+
+/* The names of what tokenizer.model has as such. */
+static void add_pieces(const tokenizer *tokens, text_buffer *names)
+{
+    const sentencepiece *m = &tokens->model;
+    const char *const known[] = {"bos_token", "eos_token", "unk_token"};
+    const int32_t ids[] = {m->bos_id, m->eos_id, m->unk_id};
+    for (size_t i = 0; i < 3; i++) {
+        text_span piece = ids[i] >= 0 ? m->pieces[ids[i]].text : text_word("");
+        if (has_name(names, known[i]) || piece.size == 0 || memchr(piece.text, 0, piece.size))
+            continue;
+        if (!text_reserve(names, strlen(known[i]) + piece.size + 2))
+            return;
+        text_append(names, text_of(known[i], strlen(known[i]) + 1));
+        text_append(names, piece);
+        text_append(names, text_of("", 1));
     }
 }
 
@@ -137,14 +160,14 @@ static const char *take_names(tokenizer *tokens, const char *path, json config, 
 {
     text_buffer names = {NULL, 0, 0, 0};
     json object;
-    add_names(&names, config, 0);
-    add_names(&names, json_get(config, "extra_special_tokens"), 1);
-    add_names(&names, json_get(config, "model_specific_special_tokens"), 1);
+    add_names(&names, config, 0, 0);
+    add_names(&names, json_get(config, "extra_special_tokens"), 1, 0);
+    add_names(&names, json_get(config, "model_specific_special_tokens"), 1, 0);
     if (map->text && json_get(config, "added_tokens_decoder").type == JSON_NONE &&
-        !json_parse(&object, map->text, map->size - 1, NULL)) {
-        drop_empty(&names);
-        add_names(&names, object, 0);
-    }
+        !json_parse(&object, map->text, map->size - 1, NULL))
+        add_names(&names, object, 0, 1);
+    if (!tokens->is_bpe)
+        add_pieces(tokens, &names);
     add_defaults(&names, json_get(config, "tokenizer_class"));
     drop_empty(&names);
     tokens->names = names.text;
@@ -368,6 +391,7 @@ static const char *open_config(tokenizer *tokens, const char *directory)
 {
     char path[PATH_SIZE];
     text_buffer jinja = {NULL, 0, 0, 0}, map = {NULL, 0, 0, 0};
+    const json none = {JSON_NONE, NULL, NULL};
     const char *error = join(tokens, path, directory, "chat_template.jinja");
     if (!error)
         error = read_file(tokens, path, &jinja);
@@ -380,6 +404,8 @@ static const char *open_config(tokenizer *tokens, const char *directory)
         error = read_file(tokens, path, &map);
     if (!error)
         error = open_json(tokens, directory, "tokenizer_config.json", use_config, &map);
+    if (!error && !tokens->names) /* there is no such file */
+        error = take_names(tokens, path, none, &map);
     if (!error && !tokens->is_bpe)
         error = open_json(tokens, directory, "added_tokens.json", use_added, NULL);
     free(map.text);

@@ -40,8 +40,9 @@ typedef struct tokenizer {
     size_t before_count, after_count;
     int32_t bos_id, eos_id; /* -1: none is known */
 
-    char *
-        names; /* of special tokens, as `transformers` knows them, and their spelling: "bos_token", NUL, "<s>", NUL ... */
+    /* The names that `transformers` knows special tokens by, and their texts in turn, each with a NUL: "bos_token",
+       "<s>", ... */
+    char *names;
     size_t names_size;
     char *chat_template; /* chat_template.jinja, or that of tokenizer_config.json: text with a NUL. NULL: none */
     char error[512];

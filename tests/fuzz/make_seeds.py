@@ -144,21 +144,31 @@ BPE_WORDS = ['"type":', '"Split"', '"ByteLevel"', '"Metaspace"', '"Digits"', '"S
 
 JINJA = [
     "{% for x in messages %}{{- '<|' ~ x['role'] ~ '|>' + x.content|trim }}\n{%- endfor %}{{ m[::-1] }}",
-    "{% set ns = namespace(a=1) %}{% for x in range(3) if x is odd %}{% set ns.a = ns.a + x %}{{ loop.last }}{% else %}b{% endfor %}",
-    "{% macro f(a, b='c') -%}[{{ a }}{{ b }}]{%- endmacro %}{{ f(m, b=none) }}{{ {'k': [1, (2.5,), true]}|tojson(indent=2) }}",
-    "{% if m.split('x')[-1].lstrip(',') and not tools %}a{% elif 'a' in m %}b{% else %}{{ raise_exception('c') }}{% endif %}",
-    "{# c #}{% raw %}{{ x }}{% endraw %}{{ messages|selectattr('role', 'equalto', 'user')|map(attribute='content')|join(', ') }}",
-    "{% set a, b = 1, 'b' %}{% set c %}{{ m|upper }}{% endset %}{{ c|replace('X', 'y')|indent(2, true) }}{{ (a - 3) // 2 % 5 / 7 * 1e3 }}",
-    "{% with x = messages|sort(attribute='role')|list %}{{ x[0] }}{{ x|length }}{% break %}{% endwith %}{{ messages[1].content.splitlines() }}",
-    "{{ 'a\\n\\x41\\u00e9' 'b' }}{{ m is string and m is not none or 1 < 2 <= 3 != 4 }}{{ m|default('d', true)|title }}{% generation %}g{% endgeneration %}",
-    "{{ [3, 1, 2]|sort(reverse=true) }}{{ {'b': 1, 'a': 2}|dictsort }}{{ m|int(7) }}{{ 2.5|round }}{{ m.replace('x', '!')|reverse|list|unique|first }}",
-    "{% filter trim %} {{ messages[1].content|tojson }} {% endfilter %}{%+ if 1 +%}\n  {% endif -%}  {{ [[m]] == [[m]] }}{{ strftime_now('%Y') }}",
+    "{% set ns = namespace(a=1) %}{% for x in range(3) if x is odd %}{% set ns.a = ns.a + x %}{{ loop.last "
+    "}}{% else %}b{% endfor %}",
+    "{% macro f(a, b='c') -%}[{{ a }}{{ b }}]{%- endmacro %}{{ f(m, b=none) }}{{ {'k': [1, (2.5,), "
+    "true]}|tojson(indent=2) }}",
+    "{% if m.split('x')[-1].lstrip(',') and not tools %}a{% elif 'a' in m %}b{% else %}{{ "
+    "raise_exception('c') }}{% endif %}",
+    "{# c #}{% raw %}{{ x }}{% endraw %}{{ messages|selectattr('role', 'equalto', "
+    "'user')|map(attribute='content')|join(', ') }}",
+    "{% set a, b = 1, 'b' %}{% set c %}{{ m|upper }}{% endset %}{{ c|replace('X', 'y')|indent(2, true) }}{{ "
+    "(a - 3) // 2 % 5 / 7 * 1e3 }}",
+    "{% with x = messages|sort(attribute='role')|list %}{{ x[0] }}{{ x|length }}{% break %}{% endwith %}{{ "
+    "messages[1].content.splitlines() }}",
+    "{{ 'a\\n\\x41\\u00e9' 'b' }}{{ m is string and m is not none or 1 < 2 <= 3 != 4 }}{{ m|default('d', "
+    "true)|title }}{% generation %}g{% endgeneration %}",
+    "{{ [3, 1, 2]|sort(reverse=true) }}{{ {'b': 1, 'a': 2}|dictsort }}{{ m|int(7) }}{{ 2.5|round }}{{ "
+    "m.replace('x', '!')|reverse|list|unique|first }}",
+    "{% filter trim %} {{ messages[1].content|tojson }} {% endfilter %}{%+ if 1 +%}\n  {% endif -%}  {{ [[m]] "
+    "== [[m]] }}{{ strftime_now('%Y') }}",
 ]
-JINJA_WORDS = ["{{", "}}", "{%", "%}", "{%-", "-%}", "{#", "#}", "{% for x in ", "{% endfor %}", "{% if ", "{% else %}", "{% endif %}",
-               "{% set x = ", "{% set ns.x = ", "namespace(x=", "messages", "['content']", ".content", "loop.", "|tojson", "|map(",
-               "|selectattr(", "|join(", "|replace(", ".split(", ".strip(", "range(", "is defined", "not in", "[::-1]", "|indent(",
-               "{% macro x(a) %}", "{% endmacro %}", "x(x)", "~", "//", "|sort", "|list", "|safe", "{% raw %}", "{% endraw %}",
-               "m * 99", "{% break %}", "|upper", "|title", ".find(", "none", "true", "1e9", "|round", "\\u00e9", "\xf5"]
+JINJA_WORDS = ["{{", "}}", "{%", "%}", "{%-", "-%}", "{#", "#}", "{% for x in ", "{% endfor %}", "{% if ",
+               "{% else %}", "{% endif %}", "{% set x = ", "{% set ns.x = ", "namespace(x=", "messages",
+               "['content']", ".content", "loop.", "|tojson", "|map(", "|selectattr(", "|join(", "|replace(",
+               ".split(", ".strip(", "range(", "is defined", "not in", "[::-1]", "|indent(", "{% macro x(a) %}",
+               "{% endmacro %}", "x(x)", "~", "//", "|sort", "|list", "|safe", "{% raw %}", "{% endraw %}", "m * 99",
+               "{% break %}", "|upper", "|title", ".find(", "none", "true", "1e9", "|round", "\\u00e9", "\xf5"]
 
 
 def write(target, inputs, words):

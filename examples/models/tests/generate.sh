@@ -216,11 +216,11 @@ part_generate() {
     check "13_generate --chat: by tokens alone" \
         [ "$(greedy --chat "$work/model" a)" = "$(greedy --chat --family chatml $model a)" ]
     printf '{"chat_template": "a\\n{{ messages|xmlattr }}"}' > "$work/model/tokenizer_config.json"
-    minds " --chat: a filter that is not known" 1 "13_generate: $work/model: chat template: line 2: there is no filter xmlattr" \
-        --chat "$work/model" a
+    minds " --chat: a filter that is not known" 1 \
+        "13_generate: $work/model: chat template: line 2: there is no filter xmlattr" --chat "$work/model" a
     printf '{"chat_template": "{{ raise_exception(1) }}"}' > "$work/model/tokenizer_config.json"
-    minds " --chat: a template that refuses" 1 "13_generate: $work/model: chat template: line 1: the template says: 1" \
-        --chat "$work/model" a
+    minds " --chat: a template that refuses" 1 \
+        "13_generate: $work/model: chat template: line 1: the template says: 1" --chat "$work/model" a
     rm "$work/model/generation_config.json"
     [ -z "$RUN" ] && script -q -e -c true /dev/null < /dev/null > "$work/shown" 2>&1 &&
         check "13_generate: a terminal" minds_terminals

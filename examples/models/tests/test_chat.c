@@ -404,8 +404,8 @@ static size_t put_number(char *out, int field, int number)
     return 2;
 }
 
-/* A tokenizer.model has a space before each text: after <s>, and in the templates of Mistral v3 and v7 after their tags.
-   Goldens: mistral-common. */
+/* A tokenizer.model has a space before each text: after <s>, and in the templates of Mistral v3 and v7 after their
+   tags. Goldens: mistral-common. */
 TEST(chat_model)
 {
     static const char *const names[] = {"tokenizer.model"};

@@ -583,6 +583,8 @@ TEST(tokenizer_names)
         {"{\"bos_token\": null, \"added_tokens_decoder\": {}}", "{\"bos_token\": \"<t>\"}", "", "", ""},
         {"{\"tokenizer_class\": \"LlamaTokenizerFast\", \"eos_token\": null}", NULL, "<s>", "", ""},
         {"{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": true}", NULL, "<s>", "</s>", ""},
+        {"{\"tokenizer_class\": \"LlamaTokenizer\", \"eos_token\": null}", "{\"pad_token\": \"<p>\"}", "<s>", "", ""},
+        {NULL, "{\"bos_token\": \"<t>\"}", "<t>", "", ""},
         {"{\"tokenizer_class\": \"Qwen2Tokenizer\"}", NULL, "", "<|endoftext|>", ""},
         {"{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}", "[1", "", "", ""},
         {"{\"extra_special_tokens\": [\"a\"], \"bos_token\": 5}", NULL, "", "", ""},
@@ -592,15 +594,23 @@ TEST(tokenizer_names)
     write_letters(0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tokenizer tokens;
-        write_text("tokenizer_config.json", cases[i].config);
+        write_file("tokenizer_config.json", cases[i].config, cases[i].config ? strlen(cases[i].config) : 0);
         write_file("special_tokens_map.json", cases[i].map, cases[i].map ? strlen(cases[i].map) : 0);
-        test_case("%s, %s", cases[i].config, cases[i].map ? cases[i].map : "no map");
+        test_case("%s, %s", cases[i].config ? cases[i].config : "none", cases[i].map ? cases[i].map : "no map");
         if (!CHECK(tokenizer_open(&tokens, directory) == NULL))
             continue;
         CHECK(strcmp(name_of(&tokens, "bos_token"), cases[i].bos) == 0);
         CHECK(strcmp(name_of(&tokens, "eos_token"), cases[i].eos) == 0);
         CHECK(strcmp(name_of(&tokens, "image_token"), cases[i].image) == 0);
         tokenizer_close(&tokens);
+    }
+    {
+        tokenizer tokens;
+        if (CHECK(tokenizer_open(&tokens, of_model) == NULL)) {
+            CHECK(strcmp(name_of(&tokens, "bos_token"), "<s>") == 0 &&
+                  strcmp(name_of(&tokens, "eos_token"), "</s>") == 0);
+            tokenizer_close(&tokens);
+        }
     }
     end();
 }

@@ -179,8 +179,8 @@ static const jinja_golden jinja_goldens[] = {
      "TrueTrueTrueTrueTrueFalseTrueFalse"},
     {"{% if messages[0].role == 'user' %}u{% elif messages[0].role == 'x' %}x{% else %}e{% endif %}"
      "{% if false %}{% elif true %}el{% endif %}{% if 0 %}{% else %}E{% endif %}{%if true%}tight{%e"
-     "ndif%}{{1}}", 0,
-     "uelEtight1"},
+     "ndif%}{{1}} {{+ 2 }} {{- 3 }}", 0,
+     "uelEtight1 23"},
     {"{{ 'a'|safe }}{{ 'a'|safe ~ '<' }}{{ [none, x, true]|string }}{{ {1: 'x'}[1] }}{{ [1, 2,] }}{"
      "{ {'a': 1,} }}{{ () }}\n", 0,
      "aa<[None, Undefined, True]x[1, 2]{'a': 1}()"},

@@ -142,7 +142,7 @@ x
 ====
 {{ '12'.isdigit() }}{{ 'a1'.isalnum() }}{{ 'ab'.isalpha() }}{{ 'AB'.isupper() }}{{ ' '.isspace() }}{{ ''.isdigit() }}{{ 'a1'.islower() }}{{ '1'.islower() }}
 ====
-{% if messages[0].role == 'user' %}u{% elif messages[0].role == 'x' %}x{% else %}e{% endif %}{% if false %}{% elif true %}el{% endif %}{% if 0 %}{% else %}E{% endif %}{%if true%}tight{%endif%}{{1}}
+{% if messages[0].role == 'user' %}u{% elif messages[0].role == 'x' %}x{% else %}e{% endif %}{% if false %}{% elif true %}el{% endif %}{% if 0 %}{% else %}E{% endif %}{%if true%}tight{%endif%}{{1}} {{+ 2 }} {{- 3 }}
 ====
 {{ 'a'|safe }}{{ 'a'|safe ~ '<' }}{{ [none, x, true]|string }}{{ {1: 'x'}[1] }}{{ [1, 2,] }}{{ {'a': 1,} }}{{ () }}
 '''
