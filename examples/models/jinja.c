@@ -25,7 +25,7 @@ typedef enum kind {
 typedef struct items items;
 
 typedef struct value {
-    kind kind;
+    enum kind kind;
     union {
         int64_t whole; /* of BOOL and INT */
         items *list;   /* of LIST to NAMESPACE */

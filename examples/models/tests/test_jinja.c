@@ -173,7 +173,7 @@ TEST(jinja_bounds)
     refuses("{{ 'a' * 4000000000 }}", NULL);
     memset(deep, '(', sizeof deep - 1);
     memset(deep + 2000, ')', sizeof deep - 2001);
-    deep[2000] = '1';
+    deep[1999] = '1';
     memcpy(deep, "{{ ", 3);
     memcpy(deep + sizeof deep - 4, " }}", 3);
     refuses(deep, "line 1: nested more than 256 deep");
