@@ -118,7 +118,7 @@ typedef struct run {
     int leaving;  /* 'b' after break, 'c' after continue, up to the end of the body */
     int depth;
     size_t steps, memory;
-    scope *here; /* the innermost */
+    scope root, *here; /* the outermost and the innermost */
     written *out;
     char shown[256];
 } run;
@@ -127,12 +127,11 @@ typedef struct run {
 
 #ifdef __GNUC__
 #define FAILS __attribute__((noreturn))
-__attribute__((format(printf, 2, 3)))
 #else
 #define FAILS
 #endif
-FAILS static void
-fail(run *r, const char *format, ...)
+
+FAILS static void fail(run *r, const char *format, ...)
 {
     char *error = r->j->error;
     va_list arguments;
@@ -407,15 +406,11 @@ static int is_letter(uint32_t code)
 /* Where a text is in another, from one byte on: SIZE_MAX if it is not. */
 static size_t find_text(run *r, value s, value other, size_t at)
 {
-    size_t work = 0;
     for (; at + other.size <= s.size; at++) {
         int begins = other.size == 0 || s.text[at] == *other.text;
+        spend(r, (at % 64 == 0) + (begins ? other.size / 64 : 0));
         if (begins && memcmp(s.text + at, other.text, other.size) == 0)
             return at;
-        if ((work += begins ? 1 + other.size / 16 : 1) >= 4096) {
-            spend(r, work / 64);
-            work = 0;
-        }
     }
     return SIZE_MAX;
 }
@@ -438,12 +433,16 @@ static value strip(run *r, value s, value set, int left, int right)
     return part(s, left ? begin : 0, right ? end : s.size);
 }
 
-static size_t length_of(value s)
+/* How many elements there are, or characters. */
+static int64_t count_of(run *r, value v)
 {
-    size_t count = 0;
+    int64_t count = 0;
     uint32_t code;
-    for (size_t at = 0; at < s.size; count++)
-        at += unicode_read(s.text + at, s.size - at, &code);
+    if (v.kind != STRING)
+        return (int64_t)v.u.list->count / (v.kind == DICT ? 2 : 1);
+    spend(r, v.size / 16);
+    for (size_t at = 0; at < v.size; count++)
+        at += unicode_read(v.text + at, v.size - at, &code);
     return count;
 }
 
@@ -639,7 +638,6 @@ static void read_template(run *r, const char *text, size_t size)
         read_tag(r, sign == '{' ? '}' : '%');
     }
     add_token(r, STOP, word("the end of the template"), r->size);
-    r->line = 1;
 }
 
 static int skips(const run *r)
@@ -718,6 +716,7 @@ static value call_value(run *r, value f, call *c);
 static value call_named(run *r, value self, call *c, int where);
 static int run_test(run *r, value v, call *c);
 static int pull(run *r, loop *l, size_t count);
+static value body(run *r, const char *ends);
 
 static value look_up(run *r, value name)
 {
@@ -769,8 +768,6 @@ static value loop_member(run *r, loop *l, value name)
         return whole(BOOL, !pull(r, l, l->at + 1));
     if (is_text(name, "previtem"))
         return l->at ? l->taken.values[at - 1] : undefined(name);
-    if (is_text(name, "nextitem"))
-        return pull(r, l, l->at + 1) ? l->taken.values[at + 1] : undefined(name);
     fail(r, "there is no loop.%s here", show(r, name));
 }
 
@@ -811,8 +808,7 @@ static value item(run *r, value v, value key)
     if (v.kind == DICT && (found = find(r, v.u.list, key)) != NULL)
         return *found;
     if (is_whole(key) && (v.kind == STRING || v.kind == LIST)) {
-        spend(r, v.size / 32);
-        count = v.kind == STRING ? (int64_t)length_of(v) : (int64_t)v.u.list->count;
+        count = count_of(r, v);
         at += at < 0 ? count : 0;
         if (at < 0 || at >= count)
             return undefined(word("an element"));
@@ -840,8 +836,7 @@ static value slice(run *r, value v, const value bounds[3])
         fail_kind(r, "sliced", v);
     if (bounds[2].kind != MISSING && !backwards)
         fail(r, "a step of a slice, but for [::-1] of a list");
-    spend(r, v.size / 32);
-    count = v.kind == STRING ? (int64_t)length_of(v) : (int64_t)v.u.list->count;
+    count = count_of(r, v);
     begin = bound(r, bounds[0], count, 0);
     end = bound(r, bounds[1], count, count);
     if (v.kind == STRING)
@@ -1328,12 +1323,10 @@ static value f_views(run *r, const call *c)
 
 static value f_length(run *r, const call *c)
 {
-    value v = c->self;
-    if (v.kind == UNDEFINED || v.kind == STRING)
-        return whole(INT, v.kind == STRING ? (int64_t)length_of(v) : 0);
-    if (v.kind != LIST && v.kind != VIEW && v.kind != DICT)
-        fail_kind(r, "of a length", v);
-    return whole(INT, (int64_t)v.u.list->count / (v.kind == DICT ? 2 : 1));
+    const int k = c->self.kind;
+    if (k != UNDEFINED && k != STRING && k != LIST && k != VIEW && k != DICT)
+        fail_kind(r, "of a length", c->self);
+    return whole(INT, k == UNDEFINED ? 0 : count_of(r, c->self));
 }
 
 static value f_default(run *r, const call *c)
@@ -1503,22 +1496,17 @@ static value today(run *r, call *c)
    that a loop or a macro within has read by then was undefined to it. Here that is told. */
 static void set(run *r, value name, value v)
 {
-    const scope *s = r->here, *root = s, *reader;
-    value *known;
-    while (root->outer)
-        root = root->outer;
-    known = find(r, &root->names, name);
-    reader = known ? (const scope *)known[-1].u.of : NULL;
-    if (reader != root && reader != s && !s->branches && (s == root || !find(r, &s->names, name)))
-        while (reader && reader != s)
-            reader = reader->outer;
-    else
-        reader = NULL;
+    const scope *s = r->here, *reader = NULL;
+    const value *known = find(r, &r->root.names, name);
+    if (known && !s->branches && (s == &r->root || !find(r, &s->names, name)))
+        reader = (const scope *)known[-1].u.of;
+    while (reader && (reader = reader->outer) != s) {
+    }
     if (reader)
         fail(r, "%s is set after it was read in a scope within", show(r, name));
     put_in(r, &r->here->names, name, v);
-    if (s == root)
-        find(r, &root->names, name)[-1].u.of = r->here;
+    if (s == &r->root)
+        find(r, &r->root.names, name)[-1].u.of = r->here;
 }
 
 static scope *open_scope(run *r, scope *outer)
@@ -1527,8 +1515,6 @@ static scope *open_scope(run *r, scope *outer)
     s->outer = outer;
     return s;
 }
-
-static value body(run *r, const char *ends);
 
 /* What a body writes, as a string; in a scope of its own. */
 static value captured(run *r, const char *end, scope *outer)
@@ -1903,7 +1889,7 @@ const char *jinja_render(jinja *j, const char *text, size_t size, const char *da
     r.out = &out;
     j->run = &r;
     if (setjmp(r.failed) == 0) {
-        r.here = open_scope(&r, NULL);
+        r.here = &r.root;
         put_in(&r, &r.here->names, word("messages"), new_items(&r, LIST));
         fill(j, context);
         read_template(&r, text, size);
