@@ -22,14 +22,12 @@ typedef enum kind {
     FUNCTION
 } kind;
 
-typedef struct items items;
-
 typedef struct value {
     enum kind kind;
     union {
-        int64_t whole; /* of BOOL and INT */
-        items *list;   /* of LIST to NAMESPACE */
-        void *of;      /* a loop; of a macro the scope that it is in */
+        int64_t whole;      /* of BOOL and INT */
+        struct items *list; /* of LIST to NAMESPACE */
+        void *of;           /* a loop; of a macro the scope that it is in */
     } u;
     const char *text;          /* of strings, UTF-8; the name of what has one */
     const unsigned char *said; /* the marks of its bytes; NULL: all are 0 */
@@ -37,11 +35,11 @@ typedef struct value {
 } value;
 
 /* Elements; of a DICT, a NAMESPACE and a scope: keys and values in turn. */
-struct items {
+typedef struct items {
     value *values;
     size_t count, room;
     int used;
-};
+} items;
 
 /* branches: "if" statements that are being run in it. Of names in the outermost scope, u.of is the scope that has read
    it: the last one, or the outermost for good. */
@@ -59,9 +57,9 @@ typedef enum token_kind {
     WORD,
     QUOTED,
     NUMBER,
-    SIGN,
     OTHER, /* a number or a string that is not known here */
-    STOP   /* of all */
+    SIGN,
+    STOP /* of all */
 } token_kind;
 
 /* jump: of the first token of a body, the TAG that ends it; of an expression a if b, "if"; 0: not known, or none. */
@@ -257,12 +255,7 @@ static int is_same(value a, value b)
     return a.size == b.size && (a.text == b.text || memcmp(a.text, b.text, a.size) == 0);
 }
 
-static int is_text(value v, const char *text)
-{
-    return is_same(v, word(text));
-}
-
-/* Whether a text is among those of a list, with spaces between. */
+/* Whether a text is one of a list, with spaces between. */
 static int is_in(value name, const char *list)
 {
     size_t length;
@@ -601,12 +594,12 @@ static size_t trimmed(run *r, size_t begin, size_t end)
 
 static size_t after_comment(run *r, size_t at)
 {
-    for (at += at_text(r, at, "-") || at_text(r, at, "+"); at < r->size; at++) {
-        size_t end = after_tag(r, at, '#');
-        if (end)
-            return end;
-    }
-    fail(r, "a comment without an end");
+    size_t end = 0;
+    for (at += at_text(r, at, "-") || at_text(r, at, "+"); at < r->size && !end; at++)
+        end = after_tag(r, at, '#');
+    if (!end)
+        fail(r, "a comment without an end");
+    return end;
 }
 
 /* Lines end in \n alone, and the last end is left out. */
@@ -729,11 +722,9 @@ static value look_up(run *r, value name)
     }
     if (is_in(name, "self varargs kwargs caller"))
         fail(r, "there is no %s here", show(r, name));
-    if (is_in(name, "range dict namespace raise_exception strftime_now cycler joiner lipsum")) {
-        name.kind = FUNCTION;
-        return name;
-    }
-    return undefined(name);
+    name.kind =
+        is_in(name, "range dict namespace raise_exception strftime_now cycler joiner lipsum") ? FUNCTION : UNDEFINED;
+    return name;
 }
 
 /* The elements that a value is gone through by. */
@@ -761,12 +752,12 @@ static value loop_member(run *r, loop *l, value name)
 {
     const int64_t at = (int64_t)l->at;
     if (is_in(name, "index index0"))
-        return whole(INT, at + is_text(name, "index"));
-    if (is_text(name, "first"))
+        return whole(INT, at + is_in(name, "index"));
+    if (is_in(name, "first"))
         return whole(BOOL, at == 0);
-    if (is_text(name, "last"))
+    if (is_in(name, "last"))
         return whole(BOOL, !pull(r, l, l->at + 1));
-    if (is_text(name, "previtem"))
+    if (is_in(name, "previtem"))
         return l->at ? l->taken.values[at - 1] : undefined(name);
     fail(r, "there is no loop.%s here", show(r, name));
 }
@@ -850,8 +841,9 @@ static value slice(run *r, value v, const value bounds[3])
 static value binary(run *r, value sign, value a, value b)
 {
     const int64_t most = INT64_MAX / 2;
+    int64_t rest;
     value made;
-    if (is_text(sign, "~"))
+    if (is_in(sign, "~"))
         return joined(r, a, b);
     if (is_whole(a) && is_whole(b) && is_in(sign, "+ - %")) {
         if (a.u.whole > most || a.u.whole < -most || b.u.whole > most || b.u.whole < -most)
@@ -860,13 +852,12 @@ static value binary(run *r, value sign, value a, value b)
             fail(r, "a division by 0");
         if (*sign.text != '%')
             return whole(INT, a.u.whole + (*sign.text == '+' ? b.u.whole : -b.u.whole));
-        made = whole(INT, a.u.whole % b.u.whole);
-        made.u.whole += made.u.whole && (made.u.whole < 0) != (b.u.whole < 0) ? b.u.whole : 0; /* as Python has it */
-        return made;
+        rest = a.u.whole % b.u.whole; /* of Python it has the sign of b */
+        return whole(INT, rest && (rest < 0) != (b.u.whole < 0) ? rest + b.u.whole : rest);
     }
-    if (is_text(sign, "+") && a.kind == STRING && b.kind == STRING)
+    if (is_in(sign, "+") && a.kind == STRING && b.kind == STRING)
         return joined(r, a, b);
-    if (is_text(sign, "+") && a.kind == LIST && b.kind == LIST) {
+    if (is_in(sign, "+") && a.kind == LIST && b.kind == LIST) {
         made = new_items(r, LIST);
         for (size_t i = 0, count = a.u.list->count; i < count + b.u.list->count; i++)
             add(r, made.u.list, i < count ? a.u.list->values[i] : b.u.list->values[i - count]);
@@ -880,23 +871,23 @@ static value binary(run *r, value sign, value a, value b)
 static int contains(run *r, value v, value what)
 {
     const items *of;
+    int found = 0;
     if (v.kind == STRING && what.kind != STRING)
         fail_kind(r, "looked for in a string", what);
     if (v.kind == STRING)
         return find_text(r, v, what, 0) != SIZE_MAX;
     of = iterate(r, v);
-    for (size_t i = 0; i < of->count; i++)
-        if (equal(r, of->values[i], what))
-            return 1;
-    return 0;
+    for (size_t i = 0; !found && i < of->count; i++)
+        found = equal(r, of->values[i], what);
+    return found;
 }
 
 static int compare(run *r, value sign, value a, value b)
 {
     if (is_in(sign, "in not"))
-        return contains(r, b, a) == is_text(sign, "in");
+        return contains(r, b, a) == is_in(sign, "in");
     if (is_in(sign, "== !="))
-        return equal(r, a, b) == is_text(sign, "==");
+        return equal(r, a, b) == is_in(sign, "==");
     if (!is_whole(a) || !is_whole(b))
         fail(r, "%s and %s have no order here", kind_name(a), kind_name(b));
     if (a.u.whole == b.u.whole)
@@ -909,13 +900,12 @@ static int compare(run *r, value sign, value a, value b)
 /* Elements up to a bracket, which is taken. */
 static value parse_elements(run *r, kind k, const char *close)
 {
-    value made = new_items(r, k), key, v;
+    value made = new_items(r, k);
     while (!accept(r, close)) {
-        key = v = parse(r);
+        value v = parse(r);
         if (k == DICT) {
             expect(r, ":");
-            v = parse(r);
-            put_in(r, made.u.list, key, v);
+            put_in(r, made.u.list, v, parse(r));
         } else {
             add(r, made.u.list, v);
         }
@@ -937,19 +927,17 @@ static call new_call(value name)
 static void parse_arguments(run *r, call *c)
 {
     while (!accept(r, ")")) {
-        value name = now(r)->is, v;
-        int is_named = now(r)->kind == WORD && now(r)[1].kind == SIGN && is_text(now(r)[1].is, "=");
+        value name = now(r)->is;
+        int is_named = now(r)->kind == WORD && now(r)[1].kind == SIGN && is_in(now(r)[1].is, "=");
         if ((accept(r, "*") || accept(r, "**")) && !skips(r))
             fail(r, "there are no arguments after * here");
         if (is_named) {
             take_name(r);
             next(r);
+            put_in(r, &c->named, name, parse(r));
+        } else {
+            add(r, &c->plain, parse(r));
         }
-        v = parse(r);
-        if (is_named)
-            put_in(r, &c->named, name, v);
-        else
-            add(r, &c->plain, v);
         if (!is_next(r, ")"))
             expect(r, ",");
     }
@@ -985,7 +973,7 @@ static value parse_primary(run *r)
         expect(r, ")");
         return v;
     }
-    if (t->kind != NUMBER && t->kind != QUOTED && t->kind != OTHER)
+    if (t->kind < QUOTED || t->kind > OTHER)
         fail_token(r, "an expression");
     next(r);
     if (t->kind == OTHER && !skips(r))
@@ -1052,14 +1040,17 @@ static value parse_filter(run *r, value v)
 
 static value parse_test(run *r, value v)
 {
-    int denies = accept(r, "not");
-    call c = new_call(now(r)->is);
+    int denies;
+    call c;
+    expect(r, "is");
+    denies = accept(r, "not");
+    c = new_call(now(r)->is);
     if (now(r)->kind != WORD)
         fail_token(r, "a test");
     next(r);
     if (accept(r, "(")) {
         parse_arguments(r, &c);
-    } else if (now(r)->kind == QUOTED || now(r)->kind == NUMBER || now(r)->kind == OTHER || is_next(r, "[ {") ||
+    } else if ((now(r)->kind >= QUOTED && now(r)->kind <= OTHER) || is_next(r, "[ {") ||
                (now(r)->kind == WORD && !is_next(r, "else or and is"))) {
         add(r, &c.plain, parse_members(r, parse_primary(r)));
     }
@@ -1078,14 +1069,8 @@ static value parse_unary(run *r, int filters)
         v = parse_primary(r);
     }
     v = parse_members(r, v);
-    while (filters) {
-        if (accept(r, "|"))
-            v = parse_filter(r, v);
-        else if (accept(r, "is"))
-            v = parse_test(r, v);
-        else
-            break;
-    }
+    while (filters && is_next(r, "| is"))
+        v = accept(r, "|") ? parse_filter(r, v) : parse_test(r, v);
     return v;
 }
 
@@ -1117,7 +1102,7 @@ static value parse_compare(run *r)
     a = parse_binary(r, 0);
     for (;; any = 1) {
         value sign = now(r)->is;
-        if (is_next(r, "not") && is_text(now(r)[1].is, "in"))
+        if (is_next(r, "not") && is_in(now(r)[1].is, "in"))
             next(r);
         else if (!is_next(r, "in == != < > <= >="))
             return any ? whole(BOOL, !fails) : a;
@@ -1204,7 +1189,7 @@ static value f_case(run *r, const call *c)
 {
     written o = {NULL, NULL, 0, 0, 0};
     value s = to_text(r, c->self);
-    int upper = !is_text(c->name, "lower"), is_title = is_text(c->name, "title");
+    int upper = !is_in(c->name, "lower"), is_title = is_in(c->name, "title");
     uint32_t code, lower[3];
     for (size_t at = 0, length; at < s.size; at += length) {
         size_t count = 1;
@@ -1223,7 +1208,7 @@ static value f_case(run *r, const call *c)
         }
         if (is_title && c->where == FILTER)
             upper = is_blank(code) || (code && code < 128 && strchr("-({[<", (int)code));
-        else if (!is_text(c->name, "upper"))
+        else if (!is_in(c->name, "upper"))
             upper = is_title && (!is_letter(code) || code == '_');
     }
     return result_of(&o);
@@ -1302,7 +1287,7 @@ static value f_get(run *r, const call *c)
 /* keys, values and items of a dict; items as a filter as well; dictsort where the keys are integers in order. */
 static value f_views(run *r, const call *c)
 {
-    int sorts = is_text(c->name, "dictsort");
+    int sorts = is_in(c->name, "dictsort");
     value made = new_items(r, sorts ? LIST : c->where == FILTER ? ITERATOR : VIEW), pair;
     const items *of = c->self.u.list;
     if (c->self.kind != DICT && (sorts || c->self.kind != UNDEFINED))
@@ -1323,7 +1308,7 @@ static value f_views(run *r, const call *c)
 
 static value f_length(run *r, const call *c)
 {
-    const int k = c->self.kind;
+    const kind k = c->self.kind;
     if (k != UNDEFINED && k != STRING && k != LIST && k != VIEW && k != DICT)
         fail_kind(r, "of a length", c->self);
     return whole(INT, k == UNDEFINED ? 0 : count_of(r, c->self));
@@ -1340,7 +1325,7 @@ static value f_default(run *r, const call *c)
 /* string, and int of what is one. */
 static value f_as(run *r, const call *c)
 {
-    if (is_text(c->name, "string"))
+    if (is_in(c->name, "string"))
         return to_text(r, c->self);
     if (!is_whole(c->self))
         fail_kind(r, "int of an integer", c->self);
@@ -1445,12 +1430,12 @@ static int run_test(run *r, value v, call *c)
         bind(r, c, "other");
         if (c->a[0].kind == MISSING)
             fail(r, "the test %s needs an argument", show(r, c->name));
-        return is_text(c->name, "in") ? contains(r, c->a[0], v) : equal(r, v, c->a[0]) == !is_in(c->name, "ne !=");
+        return is_in(c->name, "in") ? contains(r, c->a[0], v) : equal(r, v, c->a[0]) == !is_in(c->name, "ne !=");
     }
     if (is_in(c->name, "true false"))
-        return v.kind == BOOL && v.u.whole == is_text(c->name, "true");
+        return v.kind == BOOL && v.u.whole == is_in(c->name, "true");
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        if (is_text(c->name, tests[i].called))
+        if (is_in(c->name, tests[i].called))
             return tests[i].kinds >> v.kind & 1;
     fail(r, "there is no test %s here", show(r, c->name));
 }
@@ -1476,9 +1461,7 @@ static value today(run *r, call *c)
     time_t clock = time(NULL);
     const struct tm *date = localtime(&clock);
     char *format, *text;
-    size_t room;
     bind(r, c, "!format");
-    room = 64 * c->a[0].size + 64;
     if (r->today)
         return word(r->today);
     format = (char *)take(r, c->a[0].size + 1);
@@ -1488,8 +1471,8 @@ static value today(run *r, call *c)
         if (!*at || !strchr("aAbBdeHIjmMpSyY%", *at))
             fail(r, "strftime_now: %s is not known here", show(r, c->a[0]));
     }
-    text = (char *)take(r, room);
-    return of_text(text, date ? strftime(text, room, format, date) : 0, NULL);
+    text = (char *)take(r, 64 * c->a[0].size + 64);
+    return of_text(text, date ? strftime(text, 64 * c->a[0].size + 64, format, date) : 0, NULL);
 }
 
 /* Sets a variable. jinja2 looks a name up in the scope where it is set in any case, even if that is later on: a variable
@@ -1536,9 +1519,8 @@ static void parse_parameters(run *r, call *c)
     size_t place = 0, taken = 0;
     expect(r, "(");
     for (; !accept(r, ")"); place++) {
-        value name = take_name(r), v = undefined(name), *found = NULL;
-        if (c)
-            found = place < c->plain.count ? &c->plain.values[place] : find(r, &c->named, name);
+        value name = take_name(r), v = undefined(name);
+        const value *found = !c ? NULL : place < c->plain.count ? &c->plain.values[place] : find(r, &c->named, name);
         if (accept(r, "=")) {
             r->skipping += found != NULL;
             v = parse(r);
@@ -1574,18 +1556,18 @@ static value call_value(run *r, value f, call *c)
         return call_macro(r, f, c);
     if (f.kind != FUNCTION)
         fail_kind(r, "called", f);
-    if (is_text(f, "range"))
+    if (is_in(f, "range"))
         return make_range(r, c);
-    if (is_text(f, "strftime_now"))
+    if (is_in(f, "strftime_now"))
         return today(r, c);
     if (is_in(f, "dict namespace")) {
         if (c->plain.count)
             fail(r, "%s has arguments that are not known here", show(r, f));
-        v = new_items(r, is_text(f, "dict") ? DICT : NAMESPACE);
+        v = new_items(r, is_in(f, "dict") ? DICT : NAMESPACE);
         *v.u.list = c->named;
         return v;
     }
-    if (!is_text(f, "raise_exception"))
+    if (!is_in(f, "raise_exception"))
         fail(r, "there is no %s here", show(r, f));
     bind(r, c, "message");
     fail(r, "the template says: %s", show(r, to_text(r, c->a[0])));
@@ -1660,8 +1642,8 @@ static int pull(run *r, loop *l, size_t count)
 static void run_if(run *r, value name)
 {
     int done = 0;
-    while (!is_text(name, "endif")) {
-        int holds = 1, is_else = is_text(name, "else");
+    while (!is_in(name, "endif")) {
+        int holds = 1, is_else = is_in(name, "else");
         r->skipping += done;
         if (!is_else)
             holds = truth(parse_tuple(r, 0));
@@ -1723,10 +1705,9 @@ static void run_for(run *r, value name)
     name = body(r, "else endfor");
     r->skipping--;
     end_tag(r);
-    if (is_text(name, "endfor"))
+    if (is_in(name, "endfor"))
         return;
-    if (is_else)
-        r->here = open_scope(r, l->outer);
+    r->here = open_scope(r, l->outer);
     r->skipping += !is_else;
     body(r, "endfor");
     r->skipping -= !is_else;
@@ -1737,7 +1718,7 @@ static void run_for(run *r, value name)
 /* generation and filter: what a body writes, of filter through filters, which are read behind it. */
 static void run_block(run *r, value name)
 {
-    int filters = is_text(name, "filter");
+    int filters = is_in(name, "filter");
     size_t begin = r->at, behind;
     value v;
     while (now(r)->kind != END)

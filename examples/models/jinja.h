@@ -14,15 +14,16 @@
        puts(error ? error : j.text); // an error is "line 1: there is no filter xmlattr here"
        jinja_end(&j);
 
-   Statements: if, for with a filter and "else", set, also of a block, macro, filter, break, continue, generation.
-   Values: strings, integers, true, false, none, lists (tuples are lists), dicts, namespaces. All comparisons of strings
-   and integers but the order of strings; "in", "and", "or", "not", "if"; + of integers, strings and lists, - and % of
-   integers, ~; slices, also [::-1] of lists; the filters and methods that are listed in jinja.c as `functions`, the tests
-   in run_test; range, dict, namespace, raise_exception and strftime_now. Lists and dicts are not printed and not
-   compared; letters beyond ASCII have no upper case; iterators, such as those of select, are gone through once.
+   Statements: if; for, also with a filter and "else", with index, index0, first, last and previtem of loop; set, also of
+   a block; macro, filter, break, continue, generation. Values: strings, integers, true, false, none, lists (tuples are
+   lists), dicts, namespaces. Operators: and, or, not, in, if; == and != of anything but lists and dicts, < > <= >= of
+   integers; + of integers, strings and lists, - and % of integers, ~; members, slices, [::-1] of lists. Filters and
+   methods: those in the list `functions` of jinja.c, tests: those in run_test there. Functions: range, dict, namespace,
+   raise_exception, strftime_now. Lists and dicts are not printed, letters beyond ASCII have no upper case, strings have
+   no escapes by number, and iterators, such as those of select, are gone through once.
 
-   What is not there is an error when it is reached, by its name and line (statements: also where they are not reached);
-   what jinja2 calls an error is one here, or not valid Jinja. No text is another than that of jinja2.
+   What is not there is an error by name and line when it is reached; a statement that is not there always is one. What
+   jinja2 fails at fails here as well, but for some of its rules of form. No text is another than that of jinja2.
 
    Each byte of a text carries a mark: 0 if the template wrote it, or that of the variable which it comes from, through
    all slices, splits and filters. So text of strangers is told from text of the template.

@@ -70,9 +70,9 @@ static const jinja_golden jinja_goldens[] = {
     {"{% set ns = namespace(i=0) %}{% for m in messages if ns.i < 1 %}{% set ns.i = ns.i + 1 %}{{ m"
      ".role }}{% endfor %}", 0,
      "user"},
-    {"{% for i in [1,2,3] %}{{ loop.previtem }}{{ loop.nextitem }}{{ loop.first }}{% for j in [1] %"
-     "}{{ loop.index }}{% endfor %}{{ loop.index }}{% endfor %}", 0,
-     "2True1113False122False13"},
+    {"{% for i in [1,2,3] %}{{ loop.previtem }}{{ loop.first }}{% for j in [1] %}{{ loop.index }}{%"
+     " endfor %}{{ loop.index }}{% endfor %}", 0,
+     "True111False122False13"},
     {"{{ messages|selectattr('role','equalto','user')|list|length }}{% for m in messages|rejectattr"
      "('role','eq','user') %}{{ m.role }}{% endfor %}{{ (messages|selectattr('content')|list)[-1].r"
      "ole }}", 0,
@@ -553,6 +553,8 @@ static const char *const jinja_refused[] = {
     "{% with a = 1 %}{% endwith %}",
     "{% set y | upper %} q {% endset %}",
     "{% for i in [1] %}{{ loop.length }}{% endfor %}",
+    "{% for i in [1] %}{{ loop.nextitem }}{% endfor %}",
+    "{% for i in [1] %}{{ loop.nextitem }}{% endfor %}",
     "{% for i in [1] recursive %}{% endfor %}",
     "{{ dict({'x':1}, y=2) }}",
     "{% for i in [1] %}{{ loop.cycle('o','e') }}{{ loop.depth }}{% endfor %}"};

@@ -85,7 +85,7 @@ x
 ====
 {% set ns = namespace(i=0) %}{% for m in messages if ns.i < 1 %}{% set ns.i = ns.i + 1 %}{{ m.role }}{% endfor %}
 ====
-{% for i in [1,2,3] %}{{ loop.previtem }}{{ loop.nextitem }}{{ loop.first }}{% for j in [1] %}{{ loop.index }}{% endfor %}{{ loop.index }}{% endfor %}
+{% for i in [1,2,3] %}{{ loop.previtem }}{{ loop.first }}{% for j in [1] %}{{ loop.index }}{% endfor %}{{ loop.index }}{% endfor %}
 ====
 {{ messages|selectattr('role','equalto','user')|list|length }}{% for m in messages|rejectattr('role','eq','user') %}{{ m.role }}{% endfor %}{{ (messages|selectattr('content')|list)[-1].role }}
 ====
@@ -275,7 +275,7 @@ REFUSED = [r"{{ messages[1].content[::-1] }}",
            r"{% raw %}a{% endraw %}",
            r"{% with a = 1 %}{% endwith %}",
            r"{% set y | upper %} q {% endset %}",
-           r"{% for i in [1] %}{{ loop.length }}{% endfor %}",
+           r"{% for i in [1] %}{{ loop.length }}{% endfor %}", r"{% for i in [1] %}{{ loop.nextitem }}{% endfor %}", "{% for i in [1] %}{{ loop.nextitem }}{% endfor %}",
            r"{% for i in [1] recursive %}{% endfor %}",
            r"{{ dict({'x':1}, y=2) }}",
            r"{% for i in [1] %}{{ loop.cycle('o','e') }}{{ loop.depth }}{% endfor %}"]
