@@ -757,9 +757,9 @@ static value loop_member(run *r, loop *l, value name)
         return whole(BOOL, at == 0);
     if (is_in(name, "last"))
         return whole(BOOL, !pull(r, l, l->at + 1));
-    if (is_in(name, "previtem"))
-        return l->at ? l->taken.values[at - 1] : undefined(name);
-    fail(r, "there is no loop.%s here", show(r, name));
+    if (!is_in(name, "previtem"))
+        fail(r, "there is no loop.%s here", show(r, name));
+    return l->at ? l->taken.values[at - 1] : undefined(name);
 }
 
 /* The names that objects of Python have: these are not undefined. */
@@ -857,15 +857,14 @@ static value binary(run *r, value sign, value a, value b)
     }
     if (is_in(sign, "+") && a.kind == STRING && b.kind == STRING)
         return joined(r, a, b);
-    if (is_in(sign, "+") && a.kind == LIST && b.kind == LIST) {
-        made = new_items(r, LIST);
-        for (size_t i = 0, count = a.u.list->count; i < count + b.u.list->count; i++)
-            add(r, made.u.list, i < count ? a.u.list->values[i] : b.u.list->values[i - count]);
-        return made;
-    }
     if (a.kind == UNDEFINED || b.kind == UNDEFINED)
         fail_kind(r, "cannot be reckoned with", a.kind == UNDEFINED ? a : b);
-    fail(r, "there is no \"%s\" of %s and %s here", show(r, sign), kind_name(a), kind_name(b));
+    if (!is_in(sign, "+") || a.kind != LIST || b.kind != LIST)
+        fail(r, "there is no \"%s\" of %s and %s here", show(r, sign), kind_name(a), kind_name(b));
+    made = new_items(r, LIST);
+    for (size_t i = 0, count = a.u.list->count; i < count + b.u.list->count; i++)
+        add(r, made.u.list, i < count ? a.u.list->values[i] : b.u.list->values[i - count]);
+    return made;
 }
 
 static int contains(run *r, value v, value what)
@@ -1162,7 +1161,7 @@ static value parse(run *r)
 
 enum { FILTER = 1, METHOD = 2, OF_DICT = 4 };
 
-/* Puts the arguments into their places, by the names in a list; there must be no others. At most three. Behind "!" there
+/* Puts at most three arguments into their places, by the names in a list; there must be no others. Behind "!" there
    must be a string, behind "?" there may be one. */
 static void bind(run *r, call *c, const char *names)
 {
@@ -1397,15 +1396,16 @@ static const struct {
 /* A filter, or a method of a value. */
 static value call_named(run *r, value self, call *c, int is_method)
 {
+    size_t i = 0, count = sizeof functions / sizeof *functions;
     c->where = !is_method ? FILTER : self.kind == STRING ? METHOD : self.kind == DICT ? OF_DICT : 0;
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (functions[i].where & c->where && is_in(c->name, functions[i].called)) {
-            c->self = self;
-            if (functions[i].names)
-                bind(r, c, functions[i].names);
-            return functions[i].run_it(r, c);
-        }
-    fail(r, "there is no %s %s here", is_method ? "method" : "filter", show(r, c->name));
+    while (i < count && !(functions[i].where & c->where && is_in(c->name, functions[i].called)))
+        i++;
+    if (i == count)
+        fail(r, "there is no %s %s here", is_method ? "method" : "filter", show(r, c->name));
+    c->self = self;
+    if (functions[i].names)
+        bind(r, c, functions[i].names);
+    return functions[i].run_it(r, c);
 }
 
 /* ==== Tests and functions ========================================================================================= */
@@ -1432,12 +1432,12 @@ static int run_test(run *r, value v, call *c)
             fail(r, "the test %s needs an argument", show(r, c->name));
         return is_in(c->name, "in") ? contains(r, c->a[0], v) : equal(r, v, c->a[0]) == !is_in(c->name, "ne !=");
     }
-    if (is_in(c->name, "true false"))
-        return v.kind == BOOL && v.u.whole == is_in(c->name, "true");
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         if (is_in(c->name, tests[i].called))
             return tests[i].kinds >> v.kind & 1;
-    fail(r, "there is no test %s here", show(r, c->name));
+    if (!is_in(c->name, "true false"))
+        fail(r, "there is no test %s here", show(r, c->name));
+    return v.kind == BOOL && v.u.whole == is_in(c->name, "true");
 }
 
 static value make_range(run *r, call *c)
@@ -1475,8 +1475,8 @@ static value today(run *r, call *c)
     return of_text(text, date ? strftime(text, 64 * c->a[0].size + 64, format, date) : 0, NULL);
 }
 
-/* Sets a variable. jinja2 looks a name up in the scope where it is set in any case, even if that is later on: a variable
-   that a loop or a macro within has read by then was undefined to it. Here that is told. */
+/* Sets a variable. jinja2 looks a name up in the scope where it is set in any case, even if that is later on: a
+   variable that a loop or a macro within has read by then was undefined to it. Here that is told. */
 static void set(run *r, value name, value v)
 {
     const scope *s = r->here, *reader = NULL;
@@ -1560,17 +1560,17 @@ static value call_value(run *r, value f, call *c)
         return make_range(r, c);
     if (is_in(f, "strftime_now"))
         return today(r, c);
-    if (is_in(f, "dict namespace")) {
-        if (c->plain.count)
-            fail(r, "%s has arguments that are not known here", show(r, f));
-        v = new_items(r, is_in(f, "dict") ? DICT : NAMESPACE);
-        *v.u.list = c->named;
-        return v;
+    if (is_in(f, "raise_exception")) {
+        bind(r, c, "message");
+        fail(r, "the template says: %s", show(r, to_text(r, c->a[0])));
     }
-    if (!is_in(f, "raise_exception"))
+    if (!is_in(f, "dict namespace"))
         fail(r, "there is no %s here", show(r, f));
-    bind(r, c, "message");
-    fail(r, "the template says: %s", show(r, to_text(r, c->a[0])));
+    if (c->plain.count)
+        fail(r, "%s has arguments that are not known here", show(r, f));
+    v = new_items(r, is_in(f, "dict") ? DICT : NAMESPACE);
+    *v.u.list = c->named;
+    return v;
 }
 
 /* ==== Statements ================================================================================================== */
