@@ -421,9 +421,7 @@ static value strip(run *r, value s, value set, int left, int right)
         begin = at < begin ? at : begin;
         end = at + length;
     }
-    if (end == 0)
-        return part(s, 0, 0);
-    return part(s, left ? begin : 0, right ? end : s.size);
+    return part(s, left && end ? begin : 0, right || !end ? end : s.size); /* end 0: nothing else is there */
 }
 
 /* How many elements there are, or characters. */
