@@ -145,7 +145,6 @@ define implementation
 $(call short,CC $<: the implementation)$(CC) $(1) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
 endef
 in = $(1:%=$B/examples/models/%.o)
-of_jinja = jinja jinja_read jinja_values jinja_words
 listed = $B/api $B/cover.h
 program = $(call short,LD $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 -include $(patsubst %.o,%.d,$(examples) $(tests) $(t_tests) $B/$T/main.o)
@@ -164,13 +163,13 @@ $B/%: $B/examples/%.o $B/attn.o                                              ; $
 $B/tokenize $B/tensors $B/decode_ids $B/encode_ids $B/render_chat $(learners) $B/test $B/test_examples:   ; $(program)
 $B/05_translate: $(call in,json safetensors checkpoint sentencepiece unicode $(of_bpe) layers t5 beam translate)
 $B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert vectors)
-$B/13_generate: $(call in,json safetensors checkpoint layers unicode $(of_bpe) sentencepiece tokenizer $(of_jinja) chat)
+$B/13_generate: $(call in,json safetensors checkpoint layers unicode $(of_bpe) sentencepiece tokenizer jinja chat)
 $B/13_generate: $(call in,sample decoder)
 $B/tokenize: $(call in,tokenize $(of_bpe) sentencepiece wordpiece unicode json)
 $B/tensors: $(call in,tensors safetensors json)
 $B/grammar: $(call in,train/grammar)
 $B/train: $(call in,train/train train/learn train/network sentencepiece) $B/attn.o
-$B/render_chat: $B/$T/render_chat.o $(call in,json unicode $(of_bpe) sentencepiece tokenizer $(of_jinja) chat)
+$B/render_chat: $B/$T/render_chat.o $(call in,json unicode $(of_bpe) sentencepiece tokenizer jinja chat)
 $B/decode_ids: $B/$T/decode_ids.o $(call in,json safetensors checkpoint layers decoder) $B/attn.o
 $B/encode_ids: $B/$T/encode_ids.o $(call in,json unicode $(of_bpe) sentencepiece tokenizer)
 $B/test: $(tests)

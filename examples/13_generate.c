@@ -4,7 +4,7 @@
 
        cc -O2 -o 13_generate 13_generate.c models/decoder.c models/layers.c models/checkpoint.c models/json.c \
            models/safetensors.c models/tokenizer.c models/bpe*.c models/patterns.c models/sentencepiece.c \
-           models/unicode.c models/jinja*.c models/chat.c models/sample.c -lm -lpthread
+           models/unicode.c models/jinja.c models/chat.c models/sample.c -lm -lpthread
        13_generate SmolLM2-135M "Once upon a time"
        13_generate --chat --system "You are a pirate." SmolLM2-135M-Instruct "Who are you?"
        13_generate --chat Qwen3-0.6B

@@ -293,41 +293,31 @@ int chat_hear(chat *c, const tokenizer *tokens, int32_t id, const char *bytes, s
 
 enum { USER = 1, MODEL = 2 }; /* marks of who has said a byte */
 
-static void add_turn(jinja *j, jinja_value list, const char *role, const char *text, size_t size, int mark)
-{
-    jinja_value turn = jinja_dict(j);
-    jinja_put(j, turn, "role", jinja_text(j, role, strlen(role), 0));
-    jinja_put(j, turn, "content", jinja_text(j, text, size, mark));
-    jinja_add(j, list, turn);
-}
-
 /* What `transformers` gives to a template. */
 static void fill(jinja *j, void *context)
 {
     const chat *c = (const chat *)context;
     const tokenizer *tokens = c->opts.tokens;
-    jinja_value list = jinja_list(j);
     size_t at = 0;
     if (c->opts.system)
-        add_turn(j, list, "system", c->opts.system, strlen(c->opts.system), USER);
+        jinja_say(j, "system", c->opts.system, strlen(c->opts.system), USER);
     for (size_t i = 0; i < c->message_count; i++) {
         const chat_message *m = &c->messages[i];
         const char *text = c->said ? c->said + m->start : "";
-        add_turn(j, list, m->is_answer ? "assistant" : "user", text, m->size, m->is_answer ? MODEL : USER);
+        jinja_say(j, m->is_answer ? "assistant" : "user", text, m->size, m->is_answer ? MODEL : USER);
     }
     while (tokens && at < tokens->names_size) { /* names and tokens in turn */
         const char *name = tokens->names + at, *token = name + strlen(name) + 1;
-        jinja_set(j, name, jinja_text(j, token, strlen(token), 0));
+        jinja_set(j, name, token);
         at = (size_t)(token - tokens->names) + strlen(token) + 1;
     }
-    jinja_set(j, "messages", list);
-    jinja_set(j, "tools", jinja_none());
-    jinja_set(j, "documents", jinja_none());
-    jinja_set(j, "add_generation_prompt", jinja_bool(1));
+    jinja_set(j, "tools", NULL);
+    jinja_set(j, "documents", NULL);
+    jinja_flag(j, "add_generation_prompt", 1);
     if (c->opts.no_thinking)
-        jinja_set(j, "enable_thinking", jinja_bool(0));
+        jinja_flag(j, "enable_thinking", 0);
     if (c->opts.date)
-        jinja_set(j, "date_string", jinja_text(j, c->opts.date, strlen(c->opts.date), 0));
+        jinja_set(j, "date_string", c->opts.date);
 }
 
 const char *chat_render(chat *c)

@@ -5,14 +5,12 @@
 
 static void fill(jinja *j, void *context)
 {
-    jinja_value list = jinja_list(j);
-    jinja_add(j, list, jinja_text(j, (const char *)context, 3, 1));
-    jinja_set(j, "names", list);
+    jinja_say(j, "user", (const char *)context, 3, 1);
 }
 
 int main(void)
 {
-    static const char text[] = "{% for n in names %}Hi, {{ n }}!{% endfor %}";
+    static const char text[] = "{% for m in messages %}Hi, {{ m.content }}!{% endfor %}";
     char name[] = "Ann";
     jinja j;
     int wrong = jinja_render(&j, text, strlen(text), NULL, fill, name) != NULL || strcmp(j.text, "Hi, Ann!") != 0 ||

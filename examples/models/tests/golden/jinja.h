@@ -16,51 +16,34 @@ static const jinja_golden jinja_goldens[] = {
      "a\n b\nc"},
     {"{# c #}\nx\n  {# d -#}\n\n  y {{- ' z ' -}}  w {#- e -#} v", 0,
      "x\ny z wv"},
-    {"{% raw -%}\n  {{ x }} {% if %}\n{%- endraw %}\n q{%- raw %}\n {{ y }}\n  {% endraw %}\nz", 0,
-     "{{ x }} {% if %} q\n {{ y }}\nz"},
     {"{%+ if true %}a{% endif %}\n  {%+ if true +%}\nb{% endif %}\n", 0,
      "a  \nb"},
     {"a\nb\n", 0,
      "a\nb"},
     {"{% if true %}\nx\n{% endif %}", 0,
      "x\n"},
-    {"{{ messages[0].content[1:] }}{{ messages[1].content[::-1] }}{{ messages[1].content[-3:] }}{{ "
-     "messages[1].content[2] }}", 0,
-     "i <b> \303\251\303\237 \342\200\250 \001\n\"os\" s'tI\342\200\250 \303\237'"},
-    {"{{ [1,2,3][::-1] }}{{ [1,2,3][:-1] }}{{ [1,2,3][5:] }}{{ (1,2,3)[:2] }}{{ 'h\\u00e9llo'[1:3] "
-     "}}{{ 'h\\u00e9llo'[::2] }}{{ [1,2,3,4][3:0:-2] }}{{ 'abc'[-5:2] }}{{ [[1,2],[3]][0][1] }}", 0,
-     "[3, 2, 1][1, 2][](1, 2)\303\251lhlo[4, 2]ab2"},
-    {"{{ messages|tojson }}{{ messages|tojson(indent=2) }}{{ {}|tojson(indent=1) }}{{ [1,2.5,none,t"
-     "rue]|tojson(separators=(',',':')) }}{{ {'b':1,'a':[]}|tojson(sort_keys=true) }}", 0,
-     "[{\"role\": \"user\", \"content\": \"Hi <b> \303\251\"}, {\"role\": \"assistant\", \"content\""
-     ": \"It's \\\"so\\\"\\n\\u0001 \342\200\250 \303\237\"}][\n  {\n    \"role\": \"user\",\n    \""
-     "content\": \"Hi <b> \303\251\"\n  },\n  {\n    \"role\": \"assistant\",\n    \"content\": \"I"
-     "t's \\\"so\\\"\\n\\u0001 \342\200\250 \303\237\"\n  }\n]{}[1,2.5,null,true]{\"a\": [], \"b\":"
-     " 1}"},
-    {"{{ messages }}{{ (1,2) }}{{ [1,'a',(2,),{'k':[none,true,1.5]}] }}{{ {'it\\'s':\"q\"} }}{{ ['a"
-     "\\tb\\x00\\u200b\\U0001f980\\u00e9\\\\', 'it\\'s \"so\"'] }}", 0,
-     "[{'role': 'user', 'content': 'Hi <b> \303\251'}, {'role': 'assistant', 'content': 'It\\'s \"s"
-     "o\"\\n\\x01 \\u2028 \303\237'}](1, 2)[1, 'a', (2,), {'k': [None, True, 1.5]}]{\"it's\": 'q'}["
-     "'a\\tb\\x00\\u200b\360\237\246\200\303\251\\\\', 'it\\'s \"so\"']"},
-    {"{% for m in messages %}{{ loop.index0 }}{{ m['role']|upper }}{{ m.content.split(' ') }}{% end"
-     "for %}", 0,
-     "0USER['Hi', '<b>', '\303\251']1ASSISTANT[\"It's\", '\"so\"\\n\\x01', '\\u2028', '\303\237']"},
-    {"{{ 'a,b,,c'.split(',') }}{{ 'a,b,,c'.split(',', 1) }}{{ 'a,b,,c'.rsplit(',',1) }}{{ 'aaa'.rsp"
-     "lit('aa') }}{{ 'aaa'.split('aa') }}{{ 'a b'.rsplit() }}{{ 'a,b'.rsplit(',') }}{{ '  a  b '.sp"
-     "lit() }}{{ ' a  b c '.split(none, 1) }}{{ ''.split() }}{{ ''.split(',') }}{{ 'a\\nb\\r\\nc\\n"
-     "'.splitlines() }}", 0,
-     "['a', 'b', '', 'c']['a', 'b,,c']['a,b,', 'c']['a', '']['', 'a']['a', 'b']['a', 'b']['a', 'b']"
-     "['a', 'b c '][]['']['a', 'b', 'c']"},
+    {"{{ messages[0].content[1:] }}{{ messages[1].content[-3:] }}{{ messages[1].content[2] }}", 0,
+     "i <b> \303\251\342\200\250 \303\237'"},
+    {"{{ [1,2,3][::-1]|join }}{{ [1,2,3][:-1]|join }}{{ [1,2,3][5:]|length }}{{ (1,2,3)[:2]|join }}"
+     "{{ messages[0].content[5:9] }}{{ 'abc'[-5:2] }}{{ [[1,2],[3]][0][1] }}{{ [1,2,3][-9:-1]|join "
+     "}}", 0,
+     "32112012> \303\251ab212"},
+    {"{% for m in messages %}{{ loop.index0 }}{{ m['role']|upper }}{{ m.content.split(' ')|join('/'"
+     ") }}{% endfor %}", 0,
+     "0USERHi/<b>/\303\2511ASSISTANTIt's/\"so\"\n\001/\342\200\250/\303\237"},
+    {"{{ 'a,b,,c'.split(',')|join('/') }}{{ 'a,b,,c'.split(',', 1)|join('/') }}{{ 'aaa'.split('aa')"
+     "|join('/') }}{{ ''.split(',')|length }}{{ 'a,b'.split(',', maxsplit=0)|first }}", 0,
+     "a/b//ca/b,,c/a1a,b"},
     {"{{ 'xxabxx'.strip('x') }}{{ 'xxabxx'.lstrip('x') }}{{ 'xxabxx'.rstrip('xb') }}|{{ '  q '|trim"
-     " }}|{{ 'aab'|trim('a') }}{{ ' \\u2003q\\x1f'.strip() }}", 0,
-     "ababxxxxa|q|bq"},
-    {"{{ 'hello'.replace('l','L') }}{{ 'hello'.replace('l','L',1) }}{{ 'hello'|replace('l','') }}{{"
-     " 'abc'.startswith('ab') }}{{ 'abc'.endswith(('x','c')) }}{{ 'abc'.startswith('') }}", 0,
-     "heLLoheLloheoTrueTrueTrue"},
+     " }}|{{ 'aab'|trim('a') }}", 0,
+     "ababxxxxa|q|b"},
+    {"{{ 'hello'.replace('l','L') }}{{ 'hello'|replace('l','') }}{{ 'abc'.startswith('ab') }}{{ 'ab"
+     "c'.startswith('') }}", 0,
+     "heLLoheoTrueTrue"},
     {"{% set ns = namespace(found=false, x=[]) %}{% for i in range(3) %}{% if i == 1 %}{% set ns.fo"
-     "und = true %}{% endif %}{% set ns.x = ns.x + [i] %}{% endfor %}{{ ns.found }}{{ ns.x }}{{ ns["
-     "'x'] }}{{ ns.y is defined }}", 0,
-     "True[0, 1, 2][0, 1, 2]False"},
+     "und = true %}{% endif %}{% set ns.x = ns.x + [i] %}{% endfor %}{{ ns.found }}{{ ns.x|join }}{"
+     "{ ns['x']|length }}{{ ns.y is defined }}", 0,
+     "True0123False"},
     {"{% macro m(a, b='d', c=none) %}[{{ a }}{{ b }}{{ c }}]{% endmacro %}{{ m(1) }}{{ m(1, c=2) }}"
      "{{ m() }}{% macro n(a, b=a) %}{{ a }}{{ b }}{% endmacro %}{{ n(1) }}{{ n(b=3) }}", 0,
      "[1dNone][1d2][dNone]113"},
@@ -72,118 +55,90 @@ static const jinja_golden jinja_goldens[] = {
     {"{% for i in [1,2,3] %}{% if i==1 %}{% set a=5 %}{% endif %}{{a}};{% endfor %}{% set a=0 %}{% "
      "for i in [1,2] %}{{a}};{% set a = i %}{% endfor %}{{a}}", 0,
      "5;;;0;0;0"},
-    {"{% for a, b in [(1,2),[3,4]] %}{{ a }}-{{ b }};{% endfor %}{% for c in 'a\\u00e9' %}{{ c }}.{"
-     "% endfor %}{% for k in {'a':1,'b':2} %}{{ k }}{% endfor %}", 0,
-     "1-2;3-4;a.\303\251.ab"},
+    {"{% for a, b in [(1,2),[3,4]] %}{{ a }}-{{ b }};{% endfor %}{% for c in messages[0].content %}"
+     "{{ c }}.{% endfor %}{% for k in {'a':1,'b':2} %}{{ k }}{% endfor %}", 0,
+     "1-2;3-4;H.i. .<.b.>. .\303\251.ab"},
     {"{% for i in range(10) %}{% if i == 2 %}{% continue %}{% endif %}{% if i > 4 %}{% break %}{% e"
      "ndif %}{{ i }}{% endfor %}{% for i in range(2, 10, 3) %}{{ i }} {% endfor %}{{ range(5, 0, -2"
-     ")|list }}", 0,
-     "01342 5 8 [5, 3, 1]"},
-    {"{% for m in messages if m.role == 'user' %}{{ loop.last }}{{ loop.length }}{{ m.content }}{% "
-     "else %}none{% endfor %}{% for m in [] %}x{% else %}none{% endfor %}{% for x in [1,2] %}{{ x }"
-     "}{% break %}{% else %}e{% endfor %}{% for x in [1,2] %}{% if x == 2 %}{% break %}{% endif %}{"
-     "% else %}e{% endfor %}", 0,
-     "True1Hi <b> \303\251none1e"},
+     ")|join(' ') }}{% for i in [1,2] %}{% set x %}a{% break %}{% endset %}{{ i }}{% endfor %}", 0,
+     "01342 5 8 5 3 1"},
+    {"{% for m in messages if m.role == 'user' %}{{ loop.last }}{{ m.content }}{% else %}none{% end"
+     "for %}{% for m in [] %}x{% else %}none{% endfor %}{% for x in [1,2] %}{{ x }}{% break %}{% el"
+     "se %}e{% endfor %}{% for x in [1,2] %}{% if x == 2 %}{% break %}{% endif %}{% else %}e{% endf"
+     "or %}", 0,
+     "TrueHi <b> \303\251none1e"},
     {"{% set ns = namespace(i=0) %}{% for m in messages if ns.i < 1 %}{% set ns.i = ns.i + 1 %}{{ m"
      ".role }}{% endfor %}", 0,
      "user"},
-    {"{% for i in [1,2,3] %}{{ loop.previtem }}{{ loop.nextitem }}{{ loop.revindex }}{{ loop.revind"
-     "ex0 }}{{ loop.first }}{{ loop.cycle('o','e') }}{{ loop.depth }}{% for j in [1] %}{{ loop.inde"
-     "x }}{% endfor %}{{ loop.index }}{% endfor %}", 0,
-     "232Trueo1111321Falsee112210Falseo113"},
-    {"{{ messages|selectattr('role','equalto','user')|list|length }}{{ messages|map(attribute='role"
-     "')|join(', ') }}{{ messages|rejectattr('role','eq','user')|map(attribute='content')|first }}{"
-     "{ messages|join(',', attribute='role') }}", 0,
-     "1user, assistantIt's \"so\"\n\001 \342\200\250 \303\237user,assistant"},
-    {"{{ [1,2,3,4]|select('even')|list }}{{ [1,2,3]|reject('odd')|list }}{{ ['a',none,'']|select|li"
-     "st }}{{ none|selectattr('a')|list }}{{ ['a ',' b']|map('trim')|list }}{{ ['aXb']|map('replace"
-     "','X','-')|list }}{{ [{'n':{'m':'q'}}]|map(attribute='n.m')|list }}{{ [{'n':1},{}]|map(attrib"
-     "ute='n', default=0)|list }}", 0,
-     "[2, 4][2]['a'][]['a', 'b']['a-b']['q'][1, 0]"},
+    {"{% for i in [1,2,3] %}{{ loop.previtem }}{{ loop.first }}{% for j in [1] %}{{ loop.index }}{%"
+     " endfor %}{{ loop.index }}{% endfor %}", 0,
+     "True111False122False13"},
+    {"{{ messages|selectattr('role','equalto','user')|list|length }}{% for m in messages|rejectattr"
+     "('role','eq','user') %}{{ m.role }}{% endfor %}{{ (messages|selectattr('content')|list)[-1].r"
+     "ole }}", 0,
+     "1assistantassistant"},
+    {"{{ ['a',none,'']|select|join(',') }}{{ none|selectattr('a')|list|length }}{{ ['a',1]|select('"
+     "string')|join }}{{ ['a',1]|reject('string')|join }}", 0,
+     "a0a1"},
     {"{{ 'yes' if messages|selectattr('role','eq','zzz') else 'no' }}{{ 'yes' if messages|selectatt"
      "r('role','eq','zzz')|list else 'no' }}", 0,
      "yesno"},
     {"{{ 'x' if messages[0]['role'] == 'user' and not tools else 'y' }}{{ 1 if tools is none }}{{ '"
      "a' if false else 'b' if false else 'c' }}{{ 'x' if false }}", 0,
      "x1c"},
-    {"{{ 1 == 1.0 }}{{ [1] == [1] }}{{ {'a':1} == {'a':1} }}{{ none == none }}{{ (1,) == [1] }}{{ 1"
-     " != 2 }}{{ 'a' == 1 }}{{ nope == none }}{{ 1 < 2 < 3 }}{{ 3 > 2 > 2 }}{{ 'a' < 'b' }}{{ [1] <"
-     " [2] }}", 0,
-     "TrueTrueTrueTrueFalseTrueFalseFalseTrueFalseTrueTrue"},
-    {"{{ 7 % 3 }}{{ -7 % 3 }}{{ 7 // -2 }}{{ 7 / 2 }}{{ 6 / 2 }}{{ 2 * 3.5 }}{{ 1 - 2 }}{{ -3 }}{{ "
-     "+3 }}{{ - 2 + 5 }}{{ 1e3 }}{{ 1.0e-5 }}{{ 123456789.125 }}{{ 0.1 + 0.2 }}{{ 1e16 }}{{ 1.5e300"
-     " * 1.0 }}{{ true + 1 }}", 0,
-     "12-43.53.07.0-1-3331000.01e-05123456789.1250.300000000000000041e+161.5e+3002"},
-    {"{{ 'a' ~ 1 ~ none ~ [1] ~ 1.0 }}{{ 'a' + 'b' * 3 }}{{ [1] + [2] }}{{ 'ab' * 0 }}{{ (1,) + (2,"
-     ") }}{{ 'it' \"'s\" 'x' }}{{ '\\n\\t\\\\\\'\\\"\\x41\\101\\u00e9\\U0001f980\\q' }}", 0,
-     "a1None[1]1.0abbb[1, 2](1, 2)it'sx\n\011\\'\"AA\303\251\360\237\246\200\\q"},
+    {"{{ none == none }}{{ 1 != 2 }}{{ 'a' == 1 }}{{ nope == none }}{{ 1 < 2 < 3 }}{{ 3 > 2 > 2 }}", 0,
+     "TrueTrueFalseFalseTrueFalse"},
+    {"{{ 7 % 3 }}{{ -7 % 3 }}{{ 1 - 2 }}{{ -3 }}{{ +3 }}{{ - 2 + 5 }}{{ true + 1 }}", 0,
+     "12-1-3332"},
+    {"{{ 'a' ~ 1 ~ none ~ true }}{{ ([1] + [2])|join }}{{ ((1,) + (2,))|join }}{{ 'it' \"'s\" 'x' }"
+     "}{{ '\\n\\t\\\\\\'\\\"' }}", 0,
+     "a1NoneTrue1212it'sx\n\011\\'\""},
     {"{{ 'b' in 'abc' }}{{ 'z' not in 'abc' }}{{ 1 in [1] }}{{ 'role' in messages[0] }}{{ 'x' in no"
      "pe }}{{ 1 in (2,3) }}{{ '' in '' }}", 0,
      "TrueTrueTrueTrueFalseFalseTrue"},
     {"{{ x is defined }}{{ tools is defined }}{{ tools is none }}{{ 'a' is string }}{{ {} is mappin"
-     "g }}{{ [] is sequence }}{{ [] is iterable }}{{ 1 is odd }}{{ 4 is divisibleby 2 }}{{ 4 is div"
-     "isibleby(3) }}{{ true is true }}{{ true is boolean }}{{ 1 is boolean }}{{ 1 is integer }}{{ 1"
-     ".5 is float }}{{ x is not defined }}{{ 'a' is in ['a'] }}{{ 1 is not none }}{{ 'a' is ne 'b' "
-     "}}{{ none is sameas none }}{{ 'AB' is upper }}{{ 'ab' is lower }}{{ 5 is gt 3 }}{{ 5 is lesst"
-     "han(3) }}{{ true is integer }}{{ true is number }}{{ x is sequence }}{{ none is iterable }}{{"
-     " raise_exception is callable }}", 0,
-     "FalseTrueTrueTrueTrueTrueTrueTrueTrueFalseTrueTrueFalseTrueTrueTrueTrueTrueTrueTrueTrueTrueTr"
-     "ueFalseFalseTrueTrueFalseTrue"},
+     "g }}{{ [] is sequence }}{{ [] is iterable }}{{ true is true }}{{ true is boolean }}{{ 1 is bo"
+     "olean }}{{ 1 is integer }}{{ x is not defined }}{{ 'a' is in ['a'] }}{{ 1 is not none }}{{ 'a"
+     "' is ne 'b' }}{{ true is integer }}{{ true is number }}{{ x is sequence }}{{ none is iterable"
+     " }}", 0,
+     "FalseTrueTrueTrueTrueTrueTrueTrueTrueFalseTrueTrueTrueTrueTrueFalseTrueTrueFalse"},
     {"{{ x|default('d') }}{{ ''|default('d') }}{{ ''|default('d', true) }}{{ none|d('e', boolean=tr"
      "ue) }}{{ x|d }}{{ x }}|{{ messages[0].nope }}|{{ messages[9] is defined }}{{ tools.x is defin"
      "ed }}{{ 'a'.text is defined }}{{ x|length }}", 0,
      "dde||FalseFalseFalse0"},
-    {"{{ {'b':1,'A':2}|dictsort }}{{ {'b':1,'A':2}|dictsort(true) }}{{ {'b':1,'a':2}|dictsort(by='v"
-     "alue', reverse=true) }}{{ [3,1,2]|sort(reverse=true) }}{{ messages|sort(attribute='role')|map"
-     "(attribute='role')|list }}{{ ['b','A','a']|unique|list }}{{ ['b','A','a']|sort(case_sensitive"
-     "=true) }}", 0,
-     "[('A', 2), ('b', 1)][('A', 2), ('b', 1)][('a', 2), ('b', 1)][3, 2, 1]['assistant', 'user']['b"
-     "', 'A']['A', 'a', 'b']"},
-    {"{{ 'hello world'|title }}{{ 'hELLO'|capitalize }}{{ 'h\\u00e9LLO'|capitalize }}{{ \"they're b"
-     "ill's\"|title }}{{ \"they're bill's\".title() }}{{ '\\u00c9'|lower }}{{ 'aBC'.capitalize() }}", 0,
-     "Hello WorldHelloH\303\251lloThey're Bill'sThey'Re Bill'S\303\251Abc"},
-    {"{{ 'a\\n b\\n\\nc'|indent }}|{{ 'a\\nb\\n'|indent(2) }}|{{ 'a\\n\\nb'|indent(2, blank=true) }"
-     "}|{{ 'a\\nb'|indent('>>', first=true) }}|{{ ''|indent(first=true) }}|", 0,
-     "a\n     b\n\n    c|a\n  b\n|a\n  \n  b|>>a\n>>b|    |"},
-    {"{{ 42|string + 'x' }}{{ '42'|int + 1 }}{{ 'x'|int(7) }}{{ '1.5'|float }}{{ 'q'|float }}{{ 3.9"
-     "9|int }}{{ ' 12 '|int }}{{ true|int }}{{ none|int }}{{ '1e2'|int }}{{ -3.5|abs }}{{ -3|abs }}"
-     "{{ 1.5|round }}{{ 2.5|round }}{{ 2.4|round(method='ceil') }}{{ 2.6|round(0,'floor') }}{{ 5|ro"
-     "und }}{{ true|round }}{{ x is callable }}", 0,
-     "42x4371.50.0312101003.532.02.03.02.051True"},
-    {"{{ 'abc'|list }}{{ {'a':1}|list }}{{ 'abc'|first }}{{ 'abc'|last }}{{ [1,2,3]|last }}{{ []|fi"
-     "rst is defined }}{{ 'abc'|reverse }}{{ [1,2]|reverse|list }}{{ 'y' if []|map('int')|reverse e"
-     "lse 'n' }}{{ ','.join(['a','b']) }}{{ '-'.join('abc') }}{{ [1,2]|join }}", 0,
-     "['a', 'b', 'c']['a']ac3Falsecba[2, 1]na,ba-b-c12"},
-    {"{{ {'a':1,'b':2}.items()|list }}{{ {'a':1}.keys()|list }}{{ {'a':1}.values()|list }}{{ {'a':1"
-     "}.get('a') }}{{ {'a':1}.get('z') }}{{ {'a':1}.get('z','q') }}{% for k, v in {'a':1}|items %}{"
-     "{ k }}{{ v }}{% endfor %}{{ {'a':1}.items()|length }}{{ {'items':1}['items'] }}{{ dict(a=1, b"
-     "=2) }}{{ dict({'x':1}, y=2) }}", 0,
-     "[('a', 1), ('b', 2)]['a'][1]1Noneqa111{'a': 1, 'b': 2}{'x': 1, 'y': 2}"},
-    {"{% set x %}ab {{ messages[0].role }}{% endset %}{{ x|upper }}{% set y | upper | trim %} q {% "
-     "endset %}{{ y }}{% filter upper %}a{{ 'b' }}{% endfilter %}{% with a = 1, b = 2 %}{{ a + b }}"
-     "{% set a = 5 %}{{ a }}{% endwith %}{{ a }}{% set a, b = 1, 2 %}{{ a }}{{ b }}{% set (c, d) = "
-     "'xy' %}{{ c }}{{ d }}{% set t = 1, %}{{ t }}", 0,
-     "AB USERQAB3512xy(1,)"},
+    {"{% for k, v in {1: 'a', 20: 'b', 30: 'c'}|dictsort %}{{ k }}{{ v }}{% endfor %}", 0,
+     "1a20b30c"},
+    {"{{ 'hello world'|title }}{{ 'hELLO'|capitalize }}{{ messages[0].content|capitalize }}{{ \"the"
+     "y're bill's\"|title }}{{ \"they're bill's\".title() }}{{ messages[0].content|lower }}{{ 'aBC'"
+     ".capitalize() }}{{ '\303\211'|lower }}", 0,
+     "Hello WorldHelloHi <b> \303\251They're Bill'sThey'Re Bill'Shi <b> \303\251Abc\303\251"},
+    {"{{ 42|string + 'x' }}{{ true|int }}{{ 7|int }}", 0,
+     "42x17"},
+    {"{{ 'abc'|list|join('-') }}{{ {'a':1}|list|join }}{{ 'abc'|first }}{{ 'abc'|last }}{{ [1,2,3]|"
+     "last }}{{ []|first is defined }}{{ [1,2]|join }}", 0,
+     "a-b-caac3False12"},
+    {"{{ {'a':1,'b':2}.keys()|join }}{{ {'a':1}.values()|join }}{{ {'a':1}.get('a') }}{{ {'a':1}.ge"
+     "t('z') }}{{ {'a':1}.get('z','q') }}{% for k, v in {'a':1}|items %}{{ k }}{{ v }}{% endfor %}{"
+     "% for k, v in {'a':1}.items() %}{{ k }}{{ v }}{% endfor %}{{ {'a':1}.items()|length }}{{ {'it"
+     "ems':1}['items'] }}{{ dict(a=1, b=2).b }}", 0,
+     "ab11Noneqa1a1112"},
+    {"{% set x %}ab {{ messages[0].role }}{% endset %}{{ x|upper }}{% filter upper|replace('A', 'x'"
+     ") %}a{{ 'b' }}{% endfilter %}{% set a, b = 1, 2 %}{{ a }}{{ b }}{% set (c, d) = 'xy' %}{{ c }"
+     "}{{ d }}{% set t = 1, %}{{ t|length }}", 0,
+     "AB USERxB12xy1"},
     {"{% generation %}a{{ 1 }}{% endgeneration %}\n{% for m in messages %}{% generation %}{{ m.role"
      " }}{% endgeneration %}{% endfor %}", 0,
      "a1userassistant"},
     {"{{ not true }}{{ not not 1 }}{{ 0 or 'x' }}{{ 'x' and '' }}{{ none or none }}{{ true and 1 or"
      " 2 }}{{ 'a' | upper ~ 'b' }}{{ 1 + 2 | string | length }}{{ not x is defined }}", 0,
      "FalseTruexNone1Ab2True"},
-    {"{{ 'a b c'.find('b') }}{{ 'abcabc'.rfind('b') }}{{ '\\u00e9 b'.find('b') }}{{ 'aXbX'.count('X"
-     "') }}{{ [1,1,2].count(1) }}{{ 'abc'.find('z') }}{{ 'prefix-x'.removeprefix('prefix-') }}{{ 'x"
-     ".py'.removesuffix('.py') }}", 0,
-     "24222-1xx"},
-    {"{{ '12'.isdigit() }}{{ 'a1'.isalnum() }}{{ 'ab'.isalpha() }}{{ 'AB'.isupper() }}{{ ' '.isspac"
-     "e() }}{{ ''.isdigit() }}{{ 'a1'.islower() }}{{ '1'.islower() }}", 0,
-     "TrueTrueTrueTrueTrueFalseTrueFalse"},
     {"{% if messages[0].role == 'user' %}u{% elif messages[0].role == 'x' %}x{% else %}e{% endif %}"
      "{% if false %}{% elif true %}el{% endif %}{% if 0 %}{% else %}E{% endif %}{%if true%}tight{%e"
      "ndif%}{{1}} {{+ 2 }} {{- 3 }}", 0,
      "uelEtight1 23"},
-    {"{{ 'a'|safe }}{{ 'a'|safe ~ '<' }}{{ [none, x, true]|string }}{{ {1: 'x'}[1] }}{{ [1, 2,] }}{"
-     "{ {'a': 1,} }}{{ () }}\n", 0,
-     "aa<[None, Undefined, True]x[1, 2]{'a': 1}()"},
+    {"{{ {1: 'x'}[1] }}{{ [1, 2,]|length }}{{ {'a': 1,}|length }}{{ ()|length }}{{ {'a': 1} is mapp"
+     "ing and 1 or 2 }}\n", 0,
+     "x2101"},
     {"{%- for m in messages %}{%- set said = m.content %}\n{%- if m.role == 'assistant' and '</thin"
      "k>' in said %}{%- set said = said.split('</think>')[-1].lstrip('\\n') %}{%- endif %}\n{{- '<|"
      "im_start|>' + m.role + '\\n' + said + '<|im_end|>' + '\\n' }}{%- endfor %}\n{%- if add_genera"
@@ -391,18 +346,18 @@ static const jinja_golden jinja_goldens[] = {
      "em' %}{% set ns.s = m['content'] %}{%- endif %}{%- endfor %}{{ bos_token }}{{ ns.s }}{%- for "
      "m in messages %}{%- if m['role'] == 'user' %}{%- set ns.first = false -%}{{ '<|User|>' + m['c"
      "ontent'] }}{%- endif %}{%- if m['role'] == 'assistant' and m['content'] is not none %}{% set "
-     "said = m['content'] %}{% if '</think>' in said %}{% set said = said[said.find('</think>') + 8"
-     ":] %}{% endif %}{{ '<|Assistant|>' + said + '<|end|>' }}{%- endif %}{%- endfor -%}{% if add_g"
-     "eneration_prompt and not ns.first %}{{ '<|Assistant|><think>\\n' }}{% endif %}", 1,
+     "said = m['content'] %}{% if '</think>' in said %}{% set said = said.split('</think>')[-1] %}{"
+     "% endif %}{{ '<|Assistant|>' + said + '<|end|>' }}{%- endif %}{%- endfor -%}{% if add_generat"
+     "ion_prompt and not ns.first %}{{ '<|Assistant|><think>\\n' }}{% endif %}", 1,
      "<s><|User|> What is a fathom? \n<|Assistant|><think>\n"},
     {"{% if not add_generation_prompt is defined %}{% set add_generation_prompt = false %}{% endif "
      "%}{% set ns = namespace(first=true, s='') %}{%- for m in messages %}{%- if m['role'] == 'syst"
      "em' %}{% set ns.s = m['content'] %}{%- endif %}{%- endfor %}{{ bos_token }}{{ ns.s }}{%- for "
      "m in messages %}{%- if m['role'] == 'user' %}{%- set ns.first = false -%}{{ '<|User|>' + m['c"
      "ontent'] }}{%- endif %}{%- if m['role'] == 'assistant' and m['content'] is not none %}{% set "
-     "said = m['content'] %}{% if '</think>' in said %}{% set said = said[said.find('</think>') + 8"
-     ":] %}{% endif %}{{ '<|Assistant|>' + said + '<|end|>' }}{%- endif %}{%- endfor -%}{% if add_g"
-     "eneration_prompt and not ns.first %}{{ '<|Assistant|><think>\\n' }}{% endif %}", 2,
+     "said = m['content'] %}{% if '</think>' in said %}{% set said = said.split('</think>')[-1] %}{"
+     "% endif %}{{ '<|Assistant|>' + said + '<|end|>' }}{%- endif %}{%- endfor -%}{% if add_generat"
+     "ion_prompt and not ns.first %}{{ '<|Assistant|><think>\\n' }}{% endif %}", 2,
      "<s> Be brief.\n<|User|>What is a fathom?<|Assistant|>\n\nSix feet. <|end|><|User|>And a leagu"
      "e?<|Assistant|>no thought<|end|><|User|>Sure?<|Assistant|><think>\n"},
     {"{% if not add_generation_prompt is defined %}{% set add_generation_prompt = false %}{% endif "
@@ -410,9 +365,9 @@ static const jinja_golden jinja_goldens[] = {
      "em' %}{% set ns.s = m['content'] %}{%- endif %}{%- endfor %}{{ bos_token }}{{ ns.s }}{%- for "
      "m in messages %}{%- if m['role'] == 'user' %}{%- set ns.first = false -%}{{ '<|User|>' + m['c"
      "ontent'] }}{%- endif %}{%- if m['role'] == 'assistant' and m['content'] is not none %}{% set "
-     "said = m['content'] %}{% if '</think>' in said %}{% set said = said[said.find('</think>') + 8"
-     ":] %}{% endif %}{{ '<|Assistant|>' + said + '<|end|>' }}{%- endif %}{%- endfor -%}{% if add_g"
-     "eneration_prompt and not ns.first %}{{ '<|Assistant|><think>\\n' }}{% endif %}", 3,
+     "said = m['content'] %}{% if '</think>' in said %}{% set said = said.split('</think>')[-1] %}{"
+     "% endif %}{{ '<|Assistant|>' + said + '<|end|>' }}{%- endif %}{%- endfor -%}{% if add_generat"
+     "ion_prompt and not ns.first %}{{ '<|Assistant|><think>\\n' }}{% endif %}", 3,
      "<s><|User|>a<|Assistant|>\n\nc<|end|><|User|><|Assistant|><think>\n"}};
 
 /* What jinja2 refuses. */
@@ -456,3 +411,150 @@ static const char *const jinja_failing[] = {
     "{{ [[1]]|unique|list }}",
     "{{ [1]|indent }}",
     "{{ (1,2)|map('upper')|length }}"};
+
+/* What jinja2 renders, and jinja.c refuses. */
+static const char *const jinja_refused[] = {
+    "{{ messages[1].content[::-1] }}",
+    "{{ [1,2,3][::-1] }}",
+    "{{ [1,2,3][:-1] }}",
+    "{{ [1,2,3][5:] }}",
+    "{{ (1,2,3)[:2] }}",
+    "{{ 'h\\u00e9llo'[1:3] }}",
+    "{{ 'h\\u00e9llo'[::2] }}",
+    "{{ [1,2,3,4][3:0:-2] }}",
+    "{{ messages|tojson }}",
+    "{{ messages|tojson(indent=2) }}",
+    "{{ {}|tojson(indent=1) }}",
+    "{{ [1,2.5,none,true]|tojson(separators=(',',':')) }}",
+    "{{ {'b':1,'a':[]}|tojson(sort_keys=true) }}",
+    "{{ messages }}",
+    "{{ (1,2) }}",
+    "{{ [1,'a',(2,),{'k':[none,true,1.5]}] }}",
+    "{{ {'it\\'s':\"q\"} }}",
+    "{{ ['a\\tb\\x00\\u200b\\U0001f980\\u00e9\\\\', 'it\\'s \"so\"'] }}",
+    "{{ 'a,b,,c'.split(',') }}",
+    "{{ 'a,b,,c'.split(',', 1) }}",
+    "{{ 'a,b,,c'.rsplit(',',1) }}",
+    "{{ 'aaa'.rsplit('aa') }}",
+    "{{ 'aaa'.split('aa') }}",
+    "{{ 'a b'.rsplit() }}",
+    "{{ 'a,b'.rsplit(',') }}",
+    "{{ '  a  b '.split() }}",
+    "{{ ' a  b c '.split(none, 1) }}",
+    "{{ ''.split() }}",
+    "{{ ''.split(',') }}",
+    "{{ 'a\\nb\\r\\nc\\n'.splitlines() }}",
+    "{{ ' \\u2003q\\x1f'.strip() }}",
+    "{{ 'hello'.replace('l','L',1) }}",
+    "{{ 'abc'.endswith(('x','c')) }}",
+    "{{ messages|map(attribute='role')|join(', ') }}",
+    "{{ messages|rejectattr('role','eq','user')|map(attribute='content')|first }}",
+    "{{ messages|join(',', attribute='role') }}",
+    "{{ [1,2,3,4]|select('even')|list }}",
+    "{{ [1,2,3]|reject('odd')|list }}",
+    "{{ ['a',none,'']|select|list }}",
+    "{{ none|selectattr('a')|list }}",
+    "{{ ['a ',' b']|map('trim')|list }}",
+    "{{ ['aXb']|map('replace','X','-')|list }}",
+    "{{ [{'n':1},{}]|map(attribute='n', default=0)|list }}",
+    "{{ 1 == 1.0 }}",
+    "{{ [1] == [1] }}",
+    "{{ {'a':1} == {'a':1} }}",
+    "{{ (1,) == [1] }}",
+    "{{ 'a' < 'b' }}",
+    "{{ [1] < [2] }}",
+    "{{ 7 // -2 }}",
+    "{{ 7 / 2 }}",
+    "{{ 6 / 2 }}",
+    "{{ 2 * 3.5 }}",
+    "{{ 1e3 }}",
+    "{{ 1.0e-5 }}",
+    "{{ 123456789.125 }}",
+    "{{ 0.1 + 0.2 }}",
+    "{{ 1e16 }}",
+    "{{ 1.5e300 * 1.0 }}",
+    "{{ 'a' ~ 1 ~ none ~ [1] ~ 1.0 }}",
+    "{{ 'a' + 'b' * 3 }}",
+    "{{ [1] + [2] }}",
+    "{{ 'ab' * 0 }}",
+    "{{ (1,) + (2,) }}",
+    "{{ '\\n\\t\\\\\\'\\\"\\x41\\101\\u00e9\\U0001f980\\q' }}",
+    "{{ 1 is odd }}",
+    "{{ 4 is divisibleby 2 }}",
+    "{{ 4 is divisibleby(3) }}",
+    "{{ 1.5 is float }}",
+    "{{ none is sameas none }}",
+    "{{ 'AB' is upper }}",
+    "{{ 'ab' is lower }}",
+    "{{ 5 is gt 3 }}",
+    "{{ 5 is lessthan(3) }}",
+    "{{ raise_exception is callable }}",
+    "{{ {'b':1,'A':2}|dictsort }}",
+    "{{ {'b':1,'A':2}|dictsort(true) }}",
+    "{{ {'b':1,'a':2}|dictsort(by='value', reverse=true) }}",
+    "{{ [3,1,2]|sort(reverse=true) }}",
+    "{{ messages|sort(attribute='role')|map(attribute='role')|list }}",
+    "{{ ['b','A','a']|unique|list }}",
+    "{{ ['b','A','a']|sort(case_sensitive=true) }}",
+    "{{ 'h\\u00e9LLO'|capitalize }}",
+    "{{ '\\u00c9'|lower }}",
+    "{{ 'a\\n b\\n\\nc'|indent }}",
+    "{{ 'a\\nb\\n'|indent(2) }}",
+    "{{ 'a\\n\\nb'|indent(2, blank=true) }}",
+    "{{ 'a\\nb'|indent('>>', first=true) }}",
+    "{{ ''|indent(first=true) }}",
+    "{{ '42'|int + 1 }}",
+    "{{ 'x'|int(7) }}",
+    "{{ '1.5'|float }}",
+    "{{ 'q'|float }}",
+    "{{ 3.99|int }}",
+    "{{ ' 12 '|int }}",
+    "{{ none|int }}",
+    "{{ '1e2'|int }}",
+    "{{ -3.5|abs }}",
+    "{{ -3|abs }}",
+    "{{ 1.5|round }}",
+    "{{ 2.5|round }}",
+    "{{ 2.4|round(method='ceil') }}",
+    "{{ 2.6|round(0,'floor') }}",
+    "{{ 5|round }}",
+    "{{ true|round }}",
+    "{{ x is callable }}",
+    "{{ 'abc'|list }}",
+    "{{ {'a':1}|list }}",
+    "{{ 'abc'|reverse }}",
+    "{{ [1,2]|reverse|list }}",
+    "{{ 'y' if []|map('int')|reverse else 'n' }}",
+    "{{ ','.join(['a','b']) }}",
+    "{{ '-'.join('abc') }}",
+    "{{ 'a b c'.find('b') }}",
+    "{{ 'abcabc'.rfind('b') }}",
+    "{{ '\\u00e9 b'.find('b') }}",
+    "{{ 'aXbX'.count('X') }}",
+    "{{ [1,1,2].count(1) }}",
+    "{{ 'abc'.find('z') }}",
+    "{{ 'prefix-x'.removeprefix('prefix-') }}",
+    "{{ 'x.py'.removesuffix('.py') }}",
+    "{{ '12'.isdigit() }}",
+    "{{ 'a1'.isalnum() }}",
+    "{{ 'ab'.isalpha() }}",
+    "{{ 'AB'.isupper() }}",
+    "{{ ' '.isspace() }}",
+    "{{ ''.isdigit() }}",
+    "{{ 'a1'.islower() }}",
+    "{{ '1'.islower() }}",
+    "{{ 'a'|safe }}",
+    "{{ 'a'|safe ~ '<' }}",
+    "{{ [none, x, true]|string }}",
+    "{{ [1, 2,] }}",
+    "{{ {'a': 1,} }}",
+    "{{ () }}",
+    "{% raw %}a{% endraw %}",
+    "{% with a = 1 %}{% endwith %}",
+    "{% set y | upper %} q {% endset %}",
+    "{% for i in [1] %}{{ loop.length }}{% endfor %}",
+    "{% for i in [1] %}{{ loop.nextitem }}{% endfor %}",
+    "{% for i in [1] %}{{ loop.nextitem }}{% endfor %}",
+    "{% for i in [1] recursive %}{% endfor %}",
+    "{{ dict({'x':1}, y=2) }}",
+    "{% for i in [1] %}{{ loop.cycle('o','e') }}{{ loop.depth }}{% endfor %}"};
