@@ -18,8 +18,8 @@
    namespaces, and lists, which tuples are too. Operators: and, or, not, in, if; == and != of anything but lists and
    dicts, < > <= >= of integers; + of integers, strings and lists, - and % of integers, ~; members, slices, [::-1] of
    lists. Filters and methods: those in the list `functions` of jinja.c; tests: those in run_test there. Functions:
-   range, dict, namespace, raise_exception, strftime_now. Lists and dicts are not printed, letters beyond ASCII have no upper
-   case, strings have no escapes by number, and iterators, such as those of select, are gone through once.
+   range, dict, namespace, raise_exception, strftime_now. Lists and dicts are not printed, letters beyond ASCII have no
+   upper case, strings have no escapes by number, and iterators, such as those of select, are gone through once.
 
    What is not there is an error by name and line when it is reached; a statement that is not there always is one. What
    jinja2 fails at fails here as well, but for some of its rules of form. No text is another than that of jinja2.
