@@ -169,16 +169,24 @@ const char *checkpoint_fail_member(checkpoint *files, json object, const char *n
 
 void checkpoint_note(checkpoint *files, const char *format, ...)
 {
-    char text[PATH_SIZE + sizeof files->notes];
-    size_t at = strlen(files->notes), room = sizeof files->notes - at;
+    char text[2 * PATH_SIZE], line[1024], *larger;
+    size_t at, size;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (files->failed || room < sizeof files->error)
+    size = strlen(strcat(shown_end(line, sizeof line - 1, text), "\n"));
+    if (files->failed || strstr(files->notes, line))
         return;
-    shown_end(files->notes + at, sizeof files->error - 1, text);
-    strcat(files->notes, "\n");
+    at = strlen(files->notes);
+    if (at + size >= files->notes_room) {
+        larger = (char *)allocate(files, 2, at + sizeof line);
+        if (!larger)
+            return;
+        files->notes = strcpy(larger, files->notes);
+        files->notes_room = 2 * (at + sizeof line);
+    }
+    strcpy(files->notes + at, line);
 }
 
 void checkpoint_members(checkpoint *files, json object, const char *within, const char *const *const *lists)
@@ -404,7 +412,7 @@ const char *const checkpoint_generating[] = {
 int checkpoint_says(json object, const char *name)
 {
     json value = json_get(object, name);
-    return value.type > JSON_FALSE &&
+    return value.type > JSON_FALSE && !json_is(value, "") &&
            ((value.type != JSON_ARRAY && value.type != JSON_OBJECT) || json_first(value).type != JSON_NONE);
 }
 
@@ -602,6 +610,7 @@ const char *checkpoint_open(checkpoint *files, const char *directory)
     if (strlen(directory) > PATH_SIZE - NAME_SIZE - 2)
         return checkpoint_fail(files, "%s: the directory's name is too long", shown_name(shown, directory));
     files->directory = copy_text(files, directory);
+    files->notes = copy_text(files, "");
     files->config = read_json(files, "config.json", CONFIG_SIZE, 1);
     if (!files->failed && files->config.type != JSON_OBJECT)
         checkpoint_fail(files, "%s: no JSON object", path_of(files, files->config));

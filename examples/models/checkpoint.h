@@ -52,9 +52,10 @@ typedef struct checkpoint {
     size_t bytes, read;            /* of all tensors; of those that have been touched */
     void *owned;
 
-    char notes[1024]; /* what the files say and nobody looks at: lines for the user, each with its LF */
-    int failed;       /* whether there is an error, */
-    char error[512];  /* and the first one; both stay when the files are closed */
+    char *notes;          /* lines for the user, each with its LF: what nobody looks at, and what others read otherwise; */
+    size_t notes_room;    /* so many bytes; NULL once the files are closed */
+    int failed;           /* whether there is an error, */
+    char error[512];      /* and the first one; both stay when the files are closed */
 } checkpoint;
 
 /* Opens config.json. Returns NULL or the message; there is nothing to close then. */
@@ -102,7 +103,7 @@ size_t checkpoint_type(checkpoint *files, json object, const char *const *names)
 /* A member of this object is wrong, for that reason: "config.json: rope_scaling: ..", with its path. */
 const char *checkpoint_fail_member(checkpoint *files, json object, const char *name, const char *reason);
 
-/* A line of notes, unless there is no room for it: printf's format, and a path before it or none. */
+/* A line of notes, once: printf's format, and a path before it or none; of a long line the end. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif

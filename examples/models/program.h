@@ -369,11 +369,11 @@ static inline void program_show_memory(void)
         fprintf(stderr, "peak memory %.1f MiB\n", peak);
 }
 
-/* What a reader has noted of a model's files (checkpoint.h): lines, each of which becomes one on stderr. */
+/* What a reader has noted of a model's files (checkpoint.h): lines, each of which becomes one on stderr. NULL: none. */
 static inline void program_notes(const char *notes)
 {
     size_t size;
-    for (; *notes; notes += size + (notes[size] == '\n')) {
+    for (; notes && *notes; notes += size + (notes[size] == '\n')) {
         size = strcspn(notes, "\n");
         program_failed("%.*s", (int)size, notes);
     }

@@ -419,12 +419,17 @@ TEST(checkpoint_notes)
     if (CHECK(open_all(&files, NULL) == NULL)) {
         for (int i = 0; i < 20; i++)
             checkpoint_members(&files, files.config, NULL, lists);
-        CHECK(strstr(files.notes, "x0, x1") && strlen(files.notes) < sizeof files.notes);
-        CHECK(files.notes[strlen(files.notes) - 1] == '\n');
-        files.notes[0] = 0;
+        CHECK(strstr(files.notes, "x0, x1") && strchr(files.notes, '\n') == files.notes + strlen(files.notes) - 1);
+        for (int i = 0; i < 40; i++)
+            checkpoint_note(&files, "%s/%0*d: another", directory, 20 * i + 1, i);
+        for (int i = 0; i < 40; i++) { /* none is lost, and of a long one the end is there */
+            snprintf(want, sizeof want, "%d: another\n", i);
+            CHECK(strstr(files.notes, want));
+        }
+        size_t size = strlen(files.notes);
         checkpoint_fail(&files, "wrong");
         checkpoint_note(&files, "nobody reads this");
-        CHECK(!*files.notes);
+        CHECK(strlen(files.notes) == size);
         checkpoint_close(&files);
     }
     end();
