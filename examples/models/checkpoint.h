@@ -52,10 +52,10 @@ typedef struct checkpoint {
     size_t bytes, read;            /* of all tensors; of those that have been touched */
     void *owned;
 
-    char *notes;          /* lines for the user, each with its LF: what nobody looks at, and what others read otherwise; */
-    size_t notes_room;    /* so many bytes; NULL once the files are closed */
-    int failed;           /* whether there is an error, */
-    char error[512];      /* and the first one; both stay when the files are closed */
+    char *notes;       /* lines for the user, each with its LF: what nobody looks at, and what others read otherwise; */
+    size_t notes_room; /* so many bytes; NULL once the files are closed */
+    int failed;        /* whether there is an error, */
+    char error[512];   /* and the first one; both stay when the files are closed */
 } checkpoint;
 
 /* Opens config.json. Returns NULL or the message; there is nothing to close then. */

@@ -61,7 +61,7 @@ static const char *const of_gpt_oss[] = {
     "swiglu_alpha",      "router_aux_loss_coef", "output_router_logits", "initial_context_length", NULL};
 static const char *const of_smollm3[] = {"use_sliding_window", "max_window_layers", "no_rope_layers",
                                          "no_rope_layer_interval", NULL};
-static const char *const of_llama[] = {"rope_interleaved", "is_llama_config", NULL};
+static const char *const of_llama[] = {"rope_interleaved", "is_llama_config", "max_sequence_length", NULL};
 
 /* clang-format off */
 static const traits families[] = {
@@ -299,7 +299,9 @@ static void read_numbers(loader *load)
     c->final_logit_softcapping = read_cap(load, "final_logit_softcapping", kind->final_softcap);
     c->tie_word_embeddings = checkpoint_flag(load->files, load->files->config, "tie_word_embeddings",
                                              flag(load, "tie_word_embeddings", kind->tie_word_embeddings));
-    load->attention_bias = kind->attention_bias == FIXED || flag(load, "attention_bias", kind->attention_bias == YES);
+    load->attention_bias = kind->attention_bias == FIXED ||
+                           (json_get(load->config, "attention_bias").type != JSON_NULL && /* null is false */
+                            flag(load, "attention_bias", kind->attention_bias == YES));
     load->mlp_bias = flag(load, "mlp_bias", 0);
     if (kind->attention_bias == NEVER && load->attention_bias)
         refuse(load, load->config, "attention_bias", "is true, which no such model has");
@@ -330,7 +332,8 @@ static void read_experts(loader *load)
         refuse(load, load->config, "swiglu_alpha", "is not 1.702");
 }
 
-/* A token's id; -1 for null and for -1, as the first models wrote "none". */
+/* A token's id; -1 for null and for -1, as the first models wrote "none"; and for a bos beyond the
+   vocabulary, which changes nothing. */
 static long read_id(loader *load, json object, const char *name, json value)
 {
     uint64_t id;
@@ -339,20 +342,24 @@ static long read_id(loader *load, json object, const char *name, json value)
         return -1;
     if (json_uint(value, &id) && id < load->model->config.vocab_size)
         return (long)id;
+    if (json_uint(value, &id) && strcmp(name, "bos_token_id") == 0)
+        return -1;
     refuse(load, object, name, "is no number below vocab_size");
     return -1;
 }
 
-/* A member of generation_config.json, config.json or its text_config, the first that has it; *object: which. */
+/* Whether there is a generation_config.json: it alone counts then. */
+static int has_generation(const loader *load)
+{
+    return load->generation.text != load->files->config.text;
+}
+
+/* A member of generation_config.json or, where there is no such file, of config.json or its text_config; *object: of
+   which. */
 static json find_member(const loader *load, const char *name, json *object)
 {
-    const json objects[] = {load->generation, load->files->config, load->config};
-    json value = {JSON_NONE, NULL, NULL};
-    for (size_t i = 0; i < 3 && value.type == JSON_NONE; i++) {
-        *object = objects[i];
-        value = json_get(*object, name);
-    }
-    return value;
+    json value = json_get(*object = load->generation, name);
+    return value.type != JSON_NONE || has_generation(load) ? value : json_get(*object = load->config, name);
 }
 
 /* The id that such a member says; where there is none, the family's, if the vocabulary has it. */
@@ -360,8 +367,29 @@ static int32_t find_id(loader *load, const char *name, long usual)
 {
     json object, value = find_member(load, name, &object);
     if (value.type == JSON_NONE)
-        return usual >= 0 && (size_t)usual < load->model->config.vocab_size ? (int32_t)usual : -1;
+        return !has_generation(load) && usual >= 0 && (size_t)usual < load->model->config.vocab_size ? (int32_t)usual
+                                                                                                     : -1;
     return (int32_t)read_id(load, object, name, value);
+}
+
+/* Says what ends a text where generation_config.json does not, or nothing does. */
+static void note_end(loader *load)
+{
+    const decoder_config *c = &load->model->config;
+    const char *directory = load->files->directory;
+    if (has_generation(load) &&
+        (is_there(json_get(load->files->config, "eos_token_id")) || is_there(json_get(load->config, "eos_token_id"))))
+        checkpoint_note(
+            load->files,
+            "%s/generation_config.json: there is no eos_token_id: no token ends a text, whatever config.json "
+            "says, as in transformers",
+            directory);
+    else if (c->eos_count > 0)
+        checkpoint_note(
+            load->files,
+            "%s/config.json: there is no eos_token_id: token %ld ends a text, which transformers 4 takes for "
+            "it, and not 5",
+            directory, (long)c->eos_ids[0]);
 }
 
 static void read_ids(loader *load)
@@ -374,6 +402,8 @@ static void read_ids(loader *load)
     if (value.type != JSON_ARRAY) {
         c->eos_ids[0] = find_id(load, "eos_token_id", load->kind->eos_id);
         c->eos_count = c->eos_ids[0] >= 0;
+        if (value.type == JSON_NONE)
+            note_end(load);
         return;
     }
     for (element = json_first(value); element.type != JSON_NONE; element = json_next(element)) {
@@ -416,7 +446,18 @@ static void read_generation(loader *load)
 
 static void open_generation(loader *load)
 {
+    static const char *const names[] = {"repetition_penalty", "num_beams", "no_repeat_ngram_size"};
+    json c = load->config;
+    size_t i;
     load->generation = checkpoint_generation(load->files, &load->sample);
+    if (!load->whole || has_generation(load))
+        return;
+    /* transformers looks into text_config then */
+    if (flag(load, "do_sample", 0))
+        refuse(load, c, "text_config.do_sample", "is true: generation_config.json is to say it");
+    for (i = 0; i < sizeof names / sizeof *names; i++)
+        if (real(load, names[i], -1e9, 1e9, i < 2) != (i < 2))
+            refuse(load, c, names[i], "of text_config changes texts: generation_config.json is to say it");
 }
 
 /* ==== Layers: which window, which rotation ======================================================================= */
@@ -516,6 +557,15 @@ static void read_no_rope(loader *load)
 
 /* ==== Positions ================================================================================================== */
 
+/* rope_scaling; JSON_NONE if it is empty. */
+static json get_scaling(const loader *load)
+{
+    json scaling = json_get(load->config, "rope_scaling");
+    if (scaling.type == JSON_OBJECT && !checkpoint_says(load->config, "rope_scaling"))
+        scaling.type = JSON_NONE;
+    return scaling;
+}
+
 /* rope_scaling says nothing that rope_parameters, which is there too, does not. */
 static void compare_scaling(loader *load, json scaling, json parameters)
 {
@@ -531,7 +581,8 @@ static void compare_scaling(loader *load, json scaling, json parameters)
 }
 
 /* rope_parameters is what transformers 5 has in place of rope_theta and rope_scaling; of Gemma 3 also in place of
-   rope_local_base_freq, and by layer types. Both may be there, if they agree. */
+   rope_local_base_freq, and by layer types: there both may be there, if they agree. Elsewhere it is not looked at beside
+   a rope_scaling. */
 static json read_parameters(loader *load, int which)
 {
     static const char *const known[] = {"full_attention", "sliding_attention", NULL};
@@ -539,6 +590,8 @@ static json read_parameters(loader *load, int which)
     json all = json_get(load->config, "rope_parameters"), one = json_get(all, known[which]);
     const char *base = which == GLOBAL ? "rope_theta" : "rope_local_base_freq";
     int nested = is_there(json_get(all, known[0])) || is_there(json_get(all, known[1]));
+    if (is_there(get_scaling(load)) && load->model->config.family != DECODER_GEMMA3)
+        all.type = JSON_NONE;
     if (!is_there(all))
         return all;
     if (all.type != JSON_OBJECT || (nested && is_there(one) && one.type != JSON_OBJECT))
@@ -553,7 +606,7 @@ static json read_parameters(loader *load, int which)
     if (!agree(json_get(all, "rope_theta"), json_get(load->config, base)))
         refuse(load, load->config, base, "differs from the rope_theta of rope_parameters");
     if (which == GLOBAL)
-        compare_scaling(load, json_get(load->config, "rope_scaling"), all);
+        compare_scaling(load, get_scaling(load), all);
     return all;
 }
 
@@ -579,7 +632,7 @@ static json find_scaling(loader *load, int which)
                                         "truncate",
                                         NULL};
     static const char *const *const lists[] = {known, NULL};
-    json scaling = json_get(load->config, "rope_scaling"), parameters = read_parameters(load, which);
+    json scaling = get_scaling(load), parameters = read_parameters(load, which);
     const char *name = is_there(parameters) ? "rope_parameters" : "rope_scaling";
     if (is_there(parameters))
         scaling = parameters;
@@ -594,6 +647,9 @@ static json find_scaling(loader *load, int which)
                         load->files->directory);
     if (is_there(scaling) && scaling.type != JSON_OBJECT)
         refuse(load, load->config, name, "is no object");
+    if (load->model->config.family == DECODER_GEMMA3 && !is_there(parameters) && is_there(json_get(scaling, "type")) &&
+        !is_there(json_get(scaling, "rope_type")))
+        refuse(load, load->config, name, "has type in place of rope_type, which transformers passes over in a gemma3");
     checkpoint_members(load->files, scaling, name, lists);
     if (checkpoint_real(load->files, scaling, "partial_rotary_factor", -1e9, 1e9, 1) != 1)
         refuse(load, scaling, "partial_rotary_factor", "is not 1, which this program does not do");
@@ -780,19 +836,20 @@ static void load_block(loader *load, decoder_block *b, unsigned long i)
     }
 }
 
-/* Where the text part of a Gemma 3 with eyes is, of which files of two ages are about; the rest is not looked at. */
+/* What the names of tensors begin with, where a head may stand beside them or none: of a Gemma 3 with eyes, of which
+   files of two ages are about, the text part's; the rest of that is not looked at. */
 static void set_prefix(loader *load)
 {
     static const char *const seen[] = {"vision_tower.", "multi_modal_projector.", "model.vision_tower.",
                                        "model.multi_modal_projector."};
+    static const char *const prefixes[][3] = {{"model.", ""},
+                                              {"language_model.model.", "model.language_model.", "language_model."}};
+    const char *const *p = prefixes[load->whole];
     size_t i;
-    snprintf(load->prefix, sizeof load->prefix, "model.");
-    if (!load->whole)
-        return;
-    snprintf(load->prefix, sizeof load->prefix, "language_model.model.");
-    if (checkpoint_has(load->files, "model.language_model.embed_tokens.weight"))
-        snprintf(load->prefix, sizeof load->prefix, "model.language_model.");
-    for (i = 0; i < sizeof seen / sizeof *seen; i++)
+    for (i = 0; i < 3 && p[i] && !checkpoint_has(load->files, "%sembed_tokens.weight", p[i]);)
+        i++;
+    snprintf(load->prefix, sizeof load->prefix, "%s", p[i < 3 && p[i] ? i : 0]);
+    for (i = 0; load->whole && i < sizeof seen / sizeof *seen; i++)
         checkpoint_ignore_all(load->files, seen[i]);
 }
 

@@ -20,8 +20,8 @@
    with a rotation of type "dynamic" once a text outgrows max_position_embeddings: each call then rotates what it reads
    by the length that the text has after it, as transformers does.
 
-   Positions are read as transformers 4 has them (rope_theta, rope_scaling) and as 5 does (rope_parameters); both may be
-   there if they agree. What config.json says and would change the results, but is not done here, is an error that names
+   Positions are read as transformers 4 has them (rope_theta, rope_scaling) and as 5 does (rope_parameters), which counts
+   where there is no rope_scaling; of a gemma3 both may be there if they agree. What config.json says and would change the results, but is not done here, is an error that names
    it: quantization, more experts than one, other kinds of rotation or activations; so is a tensor that nothing asks
    for. Members that nobody knows are in files.notes. Of Gemma 3 with pictures the text part is read, and what sees them
    is passed over. */
@@ -61,7 +61,7 @@ typedef struct decoder_config {
     layers_activation activation;
     int tie_word_embeddings; /* the head is the embedding: what the weights have, whatever the config says */
 
-    /* Ids, of generation_config.json, else of config.json, else those that the family has by default. */
+    /* Ids, of generation_config.json; without such a file of config.json, else those that the family has by default. */
     int32_t bos_id, pad_id; /* -1: none */
     int32_t eos_ids[16];    /* what ends a text; eos_token_id is a number or a list */
     size_t eos_count;

@@ -97,6 +97,8 @@ static void note_others(checkpoint *files)
         if (checkpoint_uint(files, config, same[i][0], 1, (long)number) != number)
             checkpoint_fail_member(files, config, same[i][0], "is another name of a member that says otherwise");
     }
+    if (!checkpoint_flag(files, config, "is_encoder_decoder", 1))
+        checkpoint_fail_member(files, config, "is_encoder_decoder", "is false, which no T5 is here");
     if (checkpoint_flag(files, config, "tie_encoder_decoder", 0))
         checkpoint_fail_member(files, config, "tie_encoder_decoder", "is true, which this program does not do");
 }
@@ -168,12 +170,20 @@ static void read_embedding(t5 *model)
 {
     static const char *const names[] = {"shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
                                         NULL};
+    static const char name[] = "scale_decoder_outputs";
     t5_config *c = &model->config;
     checkpoint *files = &model->files;
+    json scale = json_get(files->config, name);
     checkpoint_ends(files, c->vocab_size, c->d_model, names, "lm_head.weight", c->tied, &model->embedding,
                     &model->head);
-    c->tied = checkpoint_flag(files, files->config, "scale_decoder_outputs",
-                              c->tied && model->head.data == model->embedding.data);
+    if (c->tied && model->head.data != model->embedding.data && scale.type == JSON_NONE)
+        checkpoint_note(files,
+                        "%s/config.json: there is no scale_decoder_outputs: outputs are not scaled, as they are in "
+                        "transformers 5, since lm_head.weight is another than the embedding",
+                        files->directory);
+    if (scale.type == JSON_NULL)
+        checkpoint_fail_member(files, files->config, name, "is null: it is to be true or false");
+    c->tied = checkpoint_flag(files, files->config, name, c->tied && model->head.data == model->embedding.data);
 }
 
 static void read_weights(t5 *model)

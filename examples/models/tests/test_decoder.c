@@ -773,8 +773,7 @@ TEST(decoder_altered_llama)
         {"{", "{\"original_max_position_embeddings\": 24,", "", ""},
         {"{", "{\"original_max_position_embeddings\": 25,", "config.json", "differs from that of the rotation"},
         {"{", "{\"rope_parameters\": null,", "", ""},
-        {"{", "{\"rope_parameters\": [],", "config.json", "rope_parameters is no object"},
-        {"{", "{\"rope_parameters\": {},", "config.json", "rope_scaling differs from rope_parameters"},
+        {"\"rope_scaling\": {", "\"rope_parameters\": [], \"other\": {", "config.json", "rope_parameters is no object"},
         {"\"rope_scaling\": {", "\"rope_parameters\": {", "", ""},
         {"\"rope_scaling\": {", "\"rope_parameters\": {\"rope_theta\": 1e4, ", "", ""},
         {"\"rope_scaling\": {", "\"rope_parameters\": {\"rope_theta\": 5000, ", "config.json",
@@ -782,8 +781,6 @@ TEST(decoder_altered_llama)
         {"\"rope_scaling\": {", "\"rope_parameters\": {\"rope_theta\": 0, ", "config.json", "rope_theta"},
         {"\"rope_scaling\": {", "\"rope_parameters\": {\"partial_rotary_factor\": 0.5, ", "config.json",
          "partial_rotary_factor is not 1"},
-        {"\"rope_scaling\": {", "\"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 4}, \"rope_scaling\": {",
-         "config.json", "rope_scaling differs from rope_parameters"},
         {"\"rope_scaling\": {", "\"rope_parameters\": {\"full_attention\": {}}, \"x\": {", "config.json",
          "differs by layer types, which it does in a gemma3 alone"},
         {"\"rope_scaling\": {", "\"rope_parameters\": {}, \"other\": {", "", ""},
@@ -816,7 +813,8 @@ TEST(decoder_altered_llama)
         {"\"eos_token_id\": 2", "\"eos_token_id\": [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]", "", ""},
         {"\"eos_token_id\": 2", "\"eos_token_id\": [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]", "config.json",
          "16 elements"},
-        {"\"bos_token_id\": 1", "\"bos_token_id\": 72", "config.json", "bos_token_id is no number below"},
+        {"\"bos_token_id\": 1", "\"bos_token_id\": 72", "", ""},
+        {"\"bos_token_id\": 1", "\"bos_token_id\": \"72\"", "config.json", "bos_token_id is no number below"},
         {"\"bos_token_id\": 1", "\"pad_token_id\": 72", "config.json", "pad_token_id is no number below"},
         {"\"bos_token_id\": 1", "\"bos_token_id\": -1", "", ""},
         {"{", "{\"num_beams\": 4,", "config.json", "num_beams"},
@@ -863,6 +861,11 @@ TEST(decoder_altered_others)
         {"\"use_bidirectional_attention\": false", "\"use_bidirectional_attention\": true", "config.json",
          "use_bidirectional_attention"},
         {"\"text_config\": {", "\"text_config\": {\"rope_local_base_freq\": 0,", "config.json", "rope_local_base_freq"},
+        {"\"text_config\": {", "\"text_config\": {\"do_sample\": true,", "config.json",
+         "text_config.do_sample is true"},
+        {"\"text_config\": {", "\"text_config\": {\"repetition_penalty\": 1.3,", "config.json",
+         "repetition_penalty of text_config"},
+        {"\"text_config\": {", "\"text_config\": {\"no_repeat_ngram_size\": 0, \"num_beams\": 1,", "", ""},
         {"\"sliding_window_pattern\": 2", "\"sliding_window_pattern\": 0", "config.json", "sliding_window_pattern"}};
     static const char *const oss[][4] = {
         {"\"num_local_experts\": 1", "\"num_local_experts\": 32", "config.json", "num_local_experts is 32"},
@@ -876,6 +879,7 @@ TEST(decoder_altered_others)
         {"\"sliding_window\": 5", "\"sliding_window\": null", "config.json", "sliding_window is null"},
         {"\"intermediate_size\": 24", "\"intermediate_size\": 25", "model.safetensors",
          "gate_up_proj is 1 x 16 x 48, not"},
+        {"{", "{\"attention_bias\": null,", "model.safetensors", "bias is none of a GPT-OSS"},
         {"\"truncate\": false", "\"truncate\": true", "", ""}};
     static const char *const smol[][4] = {
         {"\"no_rope_layers\": [", "\"no_rope_layers\": [2, ", "config.json", "no_rope_layers is no list of 0 and 1"},
@@ -885,6 +889,9 @@ TEST(decoder_altered_others)
         {"\"no_rope_layers\": [", "\"no_rope_layers\": null, \"other\": [", "", ""},
         {"\"no_rope_layer_interval\": 4", "\"no_rope_layer_interval\": 0", "", ""},
         {"\"sliding_window\": 6", "\"sliding_window\": null", "", ""}};
+    static const char *const text[][4] = {
+        {"\"rope_type\"", "\"type\"", "config.json", "rope_scaling has type in place of rope_type"},
+        {"\"rope_type\"", "\"type\": \"linear\", \"rope_type\"", "", ""}};
     static const char *const nested[][4] = {
         {"\"sliding_attention\": {", "\"sliding_attention\": [], \"x\": {", "config.json", "has one that is none"},
         {"\"sliding_attention\": {", "\"sliding_attention\": null, \"x\": {", "", ""},
@@ -892,6 +899,9 @@ TEST(decoder_altered_others)
          "rope_parameters has neither full_attention nor sliding_attention"},
         {"\"rope_parameters\": {", "\"rope_local_base_freq\": 300, \"rope_parameters\": {", "config.json",
          "rope_local_base_freq differs from the rope_theta"},
+        {"\"rope_parameters\": {",
+         "\"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 4}, \"rope_parameters\": {", "config.json",
+         "rope_scaling differs from rope_parameters"},
         {"\"rope_parameters\": {", "\"rope_theta\": 3e4, \"rope_parameters\": {", "", ""},
         {"\"rope_type\": \"yarn\"", "\"rope_type\": \"yarn\", \"truncate\": false", "config.json",
          "truncate is false"}};
@@ -905,6 +915,7 @@ TEST(decoder_altered_others)
                {"qwen3_mixed_f16", qwen3, sizeof qwen3 / sizeof *qwen3},
                {"gemma2_bf16", gemma2, sizeof gemma2 / sizeof *gemma2},
                {"gemma3_bf16", gemma3, sizeof gemma3 / sizeof *gemma3},
+               {"gemma3_text_bf16", text, sizeof text / sizeof *text},
                {"gemma3_v5", nested, sizeof nested / sizeof *nested},
                {"gpt_oss_bf16", oss, sizeof oss / sizeof *oss},
                {"smollm3_window_f16", smol, sizeof smol / sizeof *smol}};
@@ -983,7 +994,8 @@ TEST(decoder_generation)
                        "\"suppress_tokens\": [], \"repetition_penalty\": 1.5, \"eos_token_id\": null}";
     write_file(files[2], fine, strlen(fine));
     if (CHECK(decoder_open(&model, directory, NULL) == NULL)) {
-        CHECK(model.config.eos_count == 0 && model.config.top_k == 0 && model.config.bos_id == 1);
+        CHECK(model.config.eos_count == 0 && model.config.top_k == 0 && model.config.bos_id == -1);
+        CHECK(!*model.files.notes);
         CHECK_NEAR((real)model.config.temperature, 0, 0);
         CHECK_NEAR((real)model.config.repetition_penalty, 1.5L, 0);
         decoder_close(&model);
@@ -991,8 +1003,9 @@ TEST(decoder_generation)
     fine = "{\"do_sample\": true, \"top_k\": null}";
     write_file(files[2], fine, strlen(fine));
     if (CHECK(decoder_open(&model, directory, NULL) == NULL)) {
-        CHECK(model.config.eos_count == 1 && model.config.eos_ids[0] == 2 && model.config.top_k == 0);
+        CHECK(model.config.eos_count == 0 && model.config.top_k == 0);
         CHECK(strstr(model.files.notes, "top_k is null"));
+        CHECK(strstr(model.files.notes, "generation_config.json: there is no eos_token_id: no token ends a text"));
         CHECK_NEAR((real)model.config.temperature, 1, 0);
         decoder_close(&model);
     }
@@ -1091,6 +1104,60 @@ TEST(decoder_names)
         same_bits(got, want, 72);
         if (k == 1 && write_header(of, "\"vision_tower.", "\"audio_tower.", 0))
             refuses(files[1], "tensor audio_tower.");
+        end_directory();
+    }
+}
+
+/* Whether the directory opens; logits[72] after 9 tokens, and what is noted begins with the path of a file, and has this. */
+static int reads(float *logits, const char *note)
+{
+    decoder model;
+    decoder_text text;
+    const char *error = decoder_open(&model, directory, NULL);
+    if (!CHECK(!error))
+        return 0;
+    CHECK(*note ? strstr(model.files.notes, note) != NULL : !*model.files.notes);
+    CHECK(decoder_begin(&model, &text, 9, ATTN_F32) == NULL);
+    CHECK(decoder_read(&model, &text, long_text(), 9, logits) == NULL);
+    decoder_end(&model, &text);
+    decoder_close(&model);
+    return 1;
+}
+
+/* Files that say the same in another way: the first is a golden's. */
+TEST(decoder_other_ways)
+{
+    static const char *const ways[][4] = {
+        {"llama_yarn_bf16", "{", "{\"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 9, \"rope_theta\": 7},",
+         ""},
+        {"llama_f32", "{", "{\"rope_scaling\": {}, \"max_sequence_length\": 4,", ""},
+        {"llama_yarn_bf16", "\"eos_token_id\": 2", "\"other\": 2",
+         "there is no eos_token_id: token 2 ends a text, which transformers 4 takes for it, and not 5\n"}};
+    contents of[2];
+    float *want = floats(72), *got = floats(72);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        if (!begin_directory(of, ways[i][0]))
+            return;
+        test_case("%s: %s", ways[i][0], ways[i][2]);
+        if (reads(want, "") && write_replaced(of, ways[i][1], ways[i][2]) && reads(got, ways[i][3]))
+            same_bits(got, want, 72);
+        end_directory();
+        want = floats(72), got = floats(72);
+    }
+}
+
+/* A base model's file, as AutoModel saves it: names without "model.", and no head. */
+TEST(decoder_without_prefix)
+{
+    static const char *const names_of[][3] = {{"qwen2_bf16", "model.", ""},
+                                              {"gemma3_bf16", "language_model.model.", "language_model."}};
+    contents of[2];
+    for (size_t i = 0; i < 2; i++) {
+        float *want = floats(72), *got = floats(72);
+        if (!begin_directory(of, names_of[i][0]))
+            return;
+        if (reads(want, "") && write_header(of, names_of[i][1], names_of[i][2], 1) && reads(got, ""))
+            same_bits(got, want, 72);
         end_directory();
     }
 }
