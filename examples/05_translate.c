@@ -32,6 +32,7 @@ typedef struct options {
     char **texts;
     size_t count, batch, threads; /* texts: 0 for the lines of the input */
     int help, greedy, no_early_stopping, scores, ids, timing;
+    beam_opts said; /* of the search, on the command line: 0, or what no option can say, where nothing is */
     translate_opts translate;
 } options;
 
@@ -52,7 +53,8 @@ typedef struct program {
 static const char help[] = "usage: 05_translate [OPTION...] MODEL_DIR [TEXT...]\n"
                            "Translates each TEXT, or each line of the input, with the T5 model of a\n"
                            "directory (config.json, model.safetensors, tokenizer.json or spiece.model): a\n"
-                           "line of output for each, empty where the text is blank or fails.\n"
+                           "line of output for each, empty where the text is blank or fails. What is in\n"
+                           "brackets holds where the files say nothing.\n"
                            "  --from en --to LANG    from English to fr, de or ro (fr)\n"
                            "  --prefix TEXT          this before each TEXT, in place of what these say\n"
                            "  --beams N              hypotheses to follow, 1 to 1024 (4)\n"
@@ -89,26 +91,20 @@ static int settle(options *o)
         i++;
     if (i == 3)
         return program_wrong("--to:", o->to, " is not fr, de or ro");
-    if (o->greedy && o->translate.search.beams > 1)
+    if (o->greedy && o->said.beams > 1)
         return program_wrong("--greedy is one beam, --beams says more", NULL, NULL);
     if (o->attention && !*o->attention)
         return program_wrong("--attention: the name of the file is missing", NULL, NULL);
     if (o->attention && o->count != 1)
         return program_wrong("--attention takes exactly one TEXT", NULL, NULL);
     o->translate.prefix = o->prefix ? o->prefix : prefixes[i][1];
-    if (o->greedy)
-        o->translate.search.beams = 1;
-    else if (!o->translate.search.beams)
-        o->translate.search.beams = beam_defaults().beams;
-    if (o->no_early_stopping)
-        o->translate.search.early_stopping = 0;
     return 0;
 }
 
 /* Reads the command line; what is no option moves to the front of argv. Returns 0 or the exit status. */
 static int read_options(options *o, int argc, char **argv)
 {
-    beam_opts *search = &o->translate.search;
+    beam_opts *search = &o->said;
     const program_option table[] = {{"--from", PROGRAM_TEXT, &o->from, 0, 0},
                                     {"--to", PROGRAM_TEXT, &o->to, 0, 0},
                                     {"--prefix", PROGRAM_TEXT, &o->prefix, 0, 0},
@@ -146,12 +142,35 @@ static void show_times(const translate_times *times, double loading)
     program_show_memory();
 }
 
+/* How to search: what the command line says, else the files, else translate_defaults. */
+static const char *settle_search(program *p)
+{
+    options *o = &p->opts;
+    beam_opts *search = &o->translate.search;
+    const char *error;
+    char task[40];
+    snprintf(task, sizeof task, "translation_en_to_%s", o->to ? o->to : "fr");
+    error = translate_settle(&p->model, o->prefix ? NULL : task, &o->translate);
+    if (o->greedy || o->said.beams)
+        search->beams = o->greedy ? 1 : o->said.beams;
+    if (o->said.max_length)
+        search->max_length = o->said.max_length;
+    if (o->said.length_penalty < HUGE_VAL)
+        search->length_penalty = o->said.length_penalty;
+    if (o->said.no_repeat_ngram < SIZE_MAX)
+        search->no_repeat_ngram = o->said.no_repeat_ngram;
+    if (o->no_early_stopping)
+        search->early_stopping = 0;
+    return error;
+}
+
 static const char *open_model(program *p)
 {
     program_progress loading = program_progress_of("loading");
     const checkpoint_opts opts = {program_show_progress, &loading};
     const char *error = t5_open(&p->model, p->opts.directory, &opts);
     program_end_progress(&loading);
+    error = error ? error : settle_search(p);
     program_notes(p->model.files.notes);
     if (error)
         return error;
@@ -381,7 +400,8 @@ int main(int argc, char **argv)
     int status;
     program_begin(show_program = "05_translate");
     p.opts.translate = translate_defaults();
-    p.opts.translate.search.beams = 0; /* not given */
+    p.opts.said.length_penalty = HUGE_VAL;
+    p.opts.said.no_repeat_ngram = SIZE_MAX;
     p.opts.translate.step = show_step;
     p.opts.translate.user = &p;
     status = read_options(&p.opts, argc, argv);

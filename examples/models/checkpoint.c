@@ -428,7 +428,7 @@ void checkpoint_plain(checkpoint *files, json config)
                                          : "is there, which this program does not do");
 }
 
-static void refuse_generation(checkpoint *files, json g, int sample)
+void checkpoint_generates(checkpoint *files, json g, int sample)
 {
     static const struct {
         const char *name;
@@ -473,7 +473,7 @@ json checkpoint_generation(checkpoint *files, int *sample)
     else
         checkpoint_members(files, g, NULL, lists);
     *sample = checkpoint_flag(files, g, "do_sample", 0);
-    refuse_generation(files, g, *sample);
+    checkpoint_generates(files, g, *sample);
     return g;
 }
 

@@ -125,6 +125,9 @@ extern const char *const checkpoint_unread[], *const checkpoint_generating[];
    no_repeat_ngram_size, repetition_penalty and what shapes sampling are the reader's. *sample: do_sample. */
 json checkpoint_generation(checkpoint *files, int *sample);
 
+/* The same errors of any object that says how texts are generated. */
+void checkpoint_generates(checkpoint *files, json object, int sample);
+
 /* -- weights; the name is printf's format -- */
 
 /* Whether there is such a tensor. */

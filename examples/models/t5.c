@@ -18,10 +18,8 @@ static size_t read_id(checkpoint *files, json generation, const char *name, long
     return checkpoint_uint(files, generation, name, 0, id);
 }
 
-static void read_ids(checkpoint *files, t5_config *c)
+static void read_ids(checkpoint *files, json generation, t5_config *c)
 {
-    int sample;
-    json generation = checkpoint_generation(files, &sample);
     size_t pad = read_id(files, generation, "pad_token_id", 0), eos = read_id(files, generation, "eos_token_id", 1);
     size_t start = read_id(files, generation, "decoder_start_token_id", 0);
     if (checkpoint_real(files, generation, "repetition_penalty", -1e9, 1e9, 1) != 1)
@@ -29,6 +27,11 @@ static void read_ids(checkpoint *files, t5_config *c)
     if (pad >= c->vocab_size || eos >= c->vocab_size || start >= c->vocab_size)
         checkpoint_fail_member(files, files->config, "vocab_size",
                                "is too small: the id of pad, eos or decoder_start is not below vocab_size");
+    if (json_get(generation, "eos_token_id").type <= JSON_NULL && generation.text != files->config.text)
+        checkpoint_note(files,
+                        "%s/generation_config.json: there is no eos_token_id: that of config.json ends a text, which "
+                        "nothing does in transformers",
+                        files->directory);
     c->pad_id = (int32_t)pad;
     c->eos_id = (int32_t)eos;
     c->start_id = (int32_t)start;
@@ -103,13 +106,19 @@ static void note_others(checkpoint *files)
         checkpoint_fail_member(files, config, "tie_encoder_decoder", "is true, which this program does not do");
 }
 
-static void read_config(checkpoint *files, t5_config *c)
+static void read_config(t5 *model)
 {
     static const char *const types[] = {"t5", NULL};
+    checkpoint *files = &model->files;
+    t5_config *c = &model->config;
+    int sample;
     checkpoint_type(files, files->config, types);
     read_numbers(files, c);
     read_activation(files, c);
-    read_ids(files, c);
+    model->generation = checkpoint_generation(files, &sample);
+    if (sample)
+        checkpoint_note(files, "%s: do_sample is true: texts are searched for, not drawn", files->directory);
+    read_ids(files, model->generation, c);
     note_others(files);
 }
 
@@ -177,10 +186,11 @@ static void read_embedding(t5 *model)
     checkpoint_ends(files, c->vocab_size, c->d_model, names, "lm_head.weight", c->tied, &model->embedding,
                     &model->head);
     if (c->tied && model->head.data != model->embedding.data && scale.type == JSON_NONE)
-        checkpoint_note(files,
-                        "%s/config.json: there is no scale_decoder_outputs: outputs are not scaled, as they are in "
-                        "transformers 5, since lm_head.weight is another than the embedding",
-                        files->directory);
+        checkpoint_note(
+            files,
+            "%s/config.json: there is no scale_decoder_outputs: what lm_head.weight makes is not scaled, as "
+            "transformers 5 does",
+            files->directory);
     if (scale.type == JSON_NULL)
         checkpoint_fail_member(files, files->config, name, "is null: it is to be true or false");
     c->tied = checkpoint_flag(files, files->config, name, c->tied && model->head.data == model->embedding.data);
@@ -269,7 +279,7 @@ const char *t5_open(t5 *model, const char *directory, const checkpoint_opts *opt
 {
     memset(model, 0, sizeof *model);
     if (!checkpoint_open(&model->files, directory)) {
-        read_config(&model->files, &model->config);
+        read_config(model);
         checkpoint_weights(&model->files, opts);
         if (!model->files.failed)
             read_vocabulary(model, directory);

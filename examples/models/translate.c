@@ -17,6 +17,33 @@ translate_opts translate_defaults(void)
     return opts;
 }
 
+/* Of a search what one object says. */
+static void settle(checkpoint *files, json g, beam_opts *search)
+{
+    checkpoint_generates(files, g, 0);
+    search->beams = checkpoint_uint(files, g, "num_beams", 1, (long)search->beams);
+    search->no_repeat_ngram = checkpoint_uint(files, g, "no_repeat_ngram_size", 0, (long)search->no_repeat_ngram);
+    search->length_penalty = checkpoint_real(files, g, "length_penalty", -100, 100, search->length_penalty);
+    search->early_stopping = checkpoint_flag(files, g, "early_stopping", search->early_stopping);
+    search->max_length = checkpoint_uint(files, g, "max_length", 2, (long)search->max_length);
+    search->max_length = 1 + checkpoint_uint(files, g, "max_new_tokens", 1, (long)search->max_length - 1);
+    if (search->beams > 1024)
+        checkpoint_fail_member(files, g, "num_beams", "is above 1024");
+}
+
+const char *translate_settle(t5 *model, const char *task, translate_opts *opts)
+{
+    checkpoint *files = &model->files;
+    json all = json_get(files->config, "task_specific_params"), one = json_get(all, task ? task : ""), prefix;
+    settle(files, model->generation, &opts->search);
+    settle(files, one, &opts->search);
+    prefix = json_get(one, "prefix");
+    if (prefix.type == JSON_STRING && !json_is(prefix, opts->prefix))
+        checkpoint_note(files, "%s/config.json: task_specific_params: the prefix of %s is another than \"%s\"",
+                        files->directory, task, opts->prefix);
+    return files->failed ? files->error : NULL;
+}
+
 void translate_free(translation *results, size_t count)
 {
     size_t i;

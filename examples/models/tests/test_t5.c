@@ -883,12 +883,13 @@ TEST(t5_heads)
 {
     static const struct {
         const char *said;
-        int scaled;
-    } cases[] = {{"false", 0},
-                 {"true", 0},
-                 {"true, \"scale_decoder_outputs\": false", 0},
-                 {"false, \"scale_decoder_outputs\": true", 1},
-                 {"true, \"scale_decoder_outputs\": true", 1}};
+        int scaled, noted;
+    } cases[] = {{"false", 0, 0},
+                 {"true", 0, 1},
+                 {"null", 0, 1},
+                 {"true, \"scale_decoder_outputs\": false", 0, 0},
+                 {"false, \"scale_decoder_outputs\": true", 1, 0},
+                 {"true, \"scale_decoder_outputs\": true", 1, 0}};
     translate_opts opts = translate_defaults();
     translate_text text = {"The house is wonderful.", 23};
     contents of[3];
@@ -909,6 +910,7 @@ TEST(t5_heads)
         if (!CHECK(t5_open(&model, directory, NULL) == NULL))
             continue;
         CHECK(model.head.data != model.embedding.data && model.config.tied == cases[i].scaled);
+        CHECK(strstr(model.files.notes, "there is no scale_decoder_outputs") ? cases[i].noted : !*model.files.notes);
         CHECK(translate(&model, &opts, &text, 1, i ? &got : &want, NULL) == NULL);
         if (i) {
             CHECK((test_bits32(got.score) == test_bits32(want.score)) == !cases[i].scaled);
@@ -984,6 +986,8 @@ TEST(t5_generation)
          "dense_act_fn is not what feed_forward_proj says"},
         {"\"is_gated_act\": true", "\"is_gated_act\": false", "is_gated_act is not what"},
         {"{", "{\"tie_encoder_decoder\": true,", "tie_encoder_decoder is true"},
+        {"{", "{\"scale_decoder_outputs\": null,", "scale_decoder_outputs is null"},
+        {"\"is_encoder_decoder\": true", "\"is_encoder_decoder\": false", "is_encoder_decoder is false"},
         {"{", "{\"per_layer_config\": {\"0\": {}},", "per_layer_config is there"}};
     const char *fine = "{\"decoder_start_token_id\": 3, \"num_beams\": 2, \"no_repeat_ngram_size\": 3, \"x\": 1}";
     contents of[3];
@@ -1005,6 +1009,63 @@ TEST(t5_generation)
         CHECK(model.config.start_id == 3 && model.config.eos_id == 1);
         CHECK(strstr(model.files.notes, "generation_config.json: unknown members are not looked at: x\n"));
         CHECK(strstr(model.files.notes, "/config.json: unknown members are not looked at: lora\n"));
+        CHECK(strstr(model.files.notes, "generation_config.json: there is no eos_token_id"));
+        t5_close(&model);
+    }
+    end_directory();
+}
+
+/* How to search: what generation_config.json or config.json says, then the task. */
+TEST(t5_settles)
+{
+    static const char *const generation =
+        "{\"num_beams\": 3, \"no_repeat_ngram_size\": 2, \"length_penalty\": 0.5, \"early_stopping\": false, "
+        "\"max_new_tokens\": 8, \"eos_token_id\": 1, \"do_sample\": true}";
+    static const char *const wrong[][2] = {
+        {"\"num_beams\": 1025", "num_beams is above 1024"},
+        {"\"early_stopping\": \"never\"", "early_stopping is neither true nor false"},
+        {"\"min_length\": 5", "min_length is something that this program does not do"},
+        {"\"length_penalty\": 101", "length_penalty is no number"}};
+    contents of[3];
+    translate_opts opts;
+    t5 model;
+    size_t size;
+    if (!begin_directory(of, "t5_bf16"))
+        return;
+    for (int turn = 0; turn < 4; turn++) { /* 2: the same in config.json; 3: another prefix */
+        char with[300];
+        strcpy(with, turn == 2 ? generation : "{");
+        if (turn == 2)
+            with[strlen(with) - 1] = ',';
+        char *config = turn == 3 ? replaced(of[0], "to French", "to france", &size) : replaced(of[0], "{", with, &size);
+        write_file(files[0], config, size);
+        write_file(files[3], turn == 1 || turn == 3 ? generation : NULL, strlen(generation));
+        if (!CHECK(t5_open(&model, directory, NULL) == NULL))
+            continue;
+        CHECK(!*model.files.notes == !turn && (!turn || strstr(model.files.notes, "do_sample is true")));
+        opts = translate_defaults();
+        opts.search.max_length = 40;
+        CHECK(translate_settle(&model, NULL, &opts) == NULL);
+        CHECK(opts.search.beams == (turn ? 3 : 4) && opts.search.no_repeat_ngram == (turn ? 2 : 0));
+        CHECK(opts.search.early_stopping == !turn && opts.search.max_length == (turn ? 9 : 40));
+        CHECK_NEAR((real)opts.search.length_penalty, turn ? 0.5L : 1, 0);
+        CHECK(translate_settle(&model, "translation_en_to_fr", &opts) == NULL); /* as t5-small has it */
+        CHECK(opts.search.beams == 4 && opts.search.early_stopping && opts.search.max_length == 300);
+        CHECK(opts.search.no_repeat_ngram == (turn ? 2 : 0));
+        CHECK((strstr(model.files.notes, "the prefix of translation_en_to_fr is another than") != NULL) == (turn == 3));
+        t5_close(&model);
+    }
+    write_file(files[3], NULL, 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char *config = replaced(of[0], "\"num_beams\": 4", wrong[i][0], &size); /* of the first task: en_to_de */
+        write_file(files[0], config, size);
+        if (!CHECK(config && t5_open(&model, directory, NULL) == NULL))
+            continue;
+        opts = translate_defaults();
+        CHECK(translate_settle(&model, "translation_en_to_ro", &opts) == NULL);
+        const char *error = translate_settle(&model, "translation_en_to_de", &opts);
+        test_case("%s", error ? error : "none");
+        CHECK(error && strstr(error, wrong[i][1]) && strstr(error, "config.json: "));
         t5_close(&model);
     }
     end_directory();

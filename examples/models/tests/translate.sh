@@ -35,6 +35,21 @@ prints_scores() {
 stops() { [ "$(it --ids --max-length 4 "$model" "$prompt" | wc -w)" -eq 3 ]; }
 repeats_nothing() { [ -z "$(it --ids --no-repeat-ngram 1 "$model" "$prompt" | tr ' ' '\n' | sort | uniq -d)" ]; }
 
+# The files' defaults, and the command line before them; and what is not done is said.
+obeys_files() {
+    rm -rf "$work/said" && mkdir -p "$work/said" && cp "$model"/* "$work/said" || return 1
+    say() { printf '{"eos_token_id": 1, %s}' "$1" > "$work/said/generation_config.json"; }
+    translated() { it --ids --scores "$@" 'The house is wonderful.'; }
+    say '"no_repeat_ngram_size": 1, "num_beams": 2, "length_penalty": 2.0, "early_stopping": false'
+    options='--no-repeat-ngram 1 --beams 2 --length-penalty 2 --no-early-stopping'
+    [ "$(translated --prefix x "$work/said")" = "$(translated --prefix x $options "$model")" ] &&
+        [ "$(translated --prefix x "$work/said")" != "$(translated --prefix x "$model")" ] || return 1
+    say '"no_repeat_ngram_size": 1, "num_beams": 2, "length_penalty": 2.0, "do_sample": true'
+    options='--no-repeat-ngram 0 --greedy --length-penalty 1'
+    [ "$(translated $options "$work/said" 2> "$work/messages")" = "$(translated --greedy "$model")" ] &&
+        grep -q '^05_translate: .*do_sample is true: texts are searched for, not drawn$' "$work/messages"
+}
+
 draws() {
     it --attention "$work/drawn.svg" "$model" 'The house <x>' > "$work/output" || return 1
     [ "$(wc -l < "$work/output")" -eq 1 ] || return 1
@@ -70,6 +85,7 @@ part_translate() {
     check "05_translate --length-penalty" differ '' '--length-penalty -2.5e0'
     check "05_translate --length-penalty is 1" same '' '--length-penalty 1.0'
     check "05_translate --no-early-stopping" differ '' --no-early-stopping
+    check "05_translate: what the files say of the search" obeys_files
     check "05_translate --attention" draws
     minds " --attention: no such directory" 1 "05_translate: $work/none/x.svg: cannot be written: " \
         --attention "$work/none/x.svg" "$model" "$prompt"
