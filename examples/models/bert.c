@@ -67,6 +67,18 @@ static void expect(checkpoint *files, json object, const char *name, const char 
     checkpoint_choice(files, object, name, names);
 }
 
+/* A file that sentence-transformers reads where there is a modules.json. */
+static json read_beside(checkpoint *files, const char *name)
+{
+    json object = checkpoint_object(files, name);
+    if (object.type == JSON_NONE || checkpoint_json(files, "modules.json").type != JSON_NONE)
+        return object;
+    checkpoint_note(files, "%s/%s: it does not count, as in sentence-transformers: there is no modules.json",
+                    files->directory, name);
+    object.type = JSON_NONE;
+    return object;
+}
+
 /* sentence_bert_config.json: what goes into the network and what comes out of it. */
 static void read_transformer(checkpoint *files, json sentences)
 {
@@ -80,23 +92,29 @@ static void read_transformer(checkpoint *files, json sentences)
                                         "query_length",    "document_length",    "model_kwargs",
                                         "config_kwargs",   "processor_kwargs",   NULL};
     static const char *const *const lists[] = {known, NULL};
-    json text = json_get(json_get(sentences, "modality_config"), "text");
+    static const char *const how[] = {"attn_implementation", NULL}; /* of model_args, later model_kwargs: no matter */
+    static const char *const *const harmless[] = {how, NULL};
+    json text = json_get(json_get(sentences, "modality_config"), "text"), value;
     size_t i;
     checkpoint_members(files, sentences, NULL, lists);
     expect(files, sentences, "transformer_task", "feature-extraction");
     expect(files, sentences, "module_output_name", "token_embeddings");
     expect(files, text, "method", "forward");
     expect(files, text, "method_output_name", "last_hidden_state");
-    for (i = 0; i < sizeof filled / sizeof *filled; i++)
-        if (checkpoint_says(sentences, filled[i]))
+    for (i = 0; i < sizeof filled / sizeof *filled; i++) {
+        value = json_get(sentences, filled[i]);
+        if (checkpoint_says(sentences, filled[i]) &&
+            (strncmp(filled[i], "model_", 6) != 0 || value.type != JSON_OBJECT ||
+             json_others(value, harmless, NULL, 0) > 0))
             checkpoint_fail_member(files, sentences, filled[i], "is there, which bert.c has no way for");
+    }
 }
 
 /* max_seq_length; where it is missing the tokenizer's model_max_length; no more than there are positions. */
 static void read_lengths(bert *model)
 {
     checkpoint *files = &model->files;
-    json sentences = checkpoint_object(files, "sentence_bert_config.json");
+    json sentences = read_beside(files, "sentence_bert_config.json");
     json tokenizer = checkpoint_object(files, "tokenizer_config.json");
     size_t positions = model->config.max_position_embeddings, length;
     double most; /* what has no limit says 1e30 */
@@ -194,7 +212,7 @@ static void read_module(bert *model, json module, size_t n)
     model->config.normalize |= n == 2;
 }
 
-/* modules.json. Without the file it is the mean, as it is. */
+/* modules.json. Without the file it is the mean, as it is (and see read_beside). */
 static void read_modules(bert *model)
 {
     checkpoint *files = &model->files;
@@ -235,6 +253,8 @@ static void read_sentences(bert *model, json sentences)
     char name[100] = "";
     checkpoint_members(files, sentences, NULL, lists);
     expect(files, sentences, "model_type", "SentenceTransformer");
+    if (json_get(sentences, "model_type").type == JSON_NULL)
+        checkpoint_fail_member(files, sentences, "model_type", "is null, which is no SentenceTransformer");
     if (prompts.type > JSON_NULL && prompts.type != JSON_OBJECT)
         checkpoint_fail_member(files, sentences, "prompts", "is no object");
     c->dimension = checkpoint_uint(files, sentences, "truncate_dim", 1, (long)c->hidden_size);
@@ -357,7 +377,7 @@ const char *bert_open(bert *model, const char *directory, const checkpoint_opts 
         checkpoint_fail(files, "%s", error);
     check_vocabulary(model);
     read_lengths(model);
-    sentences = checkpoint_object(files, "config_sentence_transformers.json");
+    sentences = read_beside(files, "config_sentence_transformers.json");
     read_sentences(model, sentences);
     read_modules(model);
     read_similarity(model, sentences);

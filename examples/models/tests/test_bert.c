@@ -447,6 +447,10 @@ TEST(bert_refuses)
          "method_output_name \"logits\" is none of last_hidden_state"},
         {SENTENCES, "{", "{\"processing_kwargs\": {\"text\": {}},", "processing_kwargs is there"},
         {SENTENCES, "{", "{\"query_length\": 8,", "query_length is there"},
+        {SENTENCES, "{", "{\"model_args\": {\"attn_implementation\": \"sdpa\", \"torch_dtype\": \"float16\"},",
+         "model_args is there"},
+        {SENTENCES, "{", "{\"model_args\": 1,", "model_args is there"},
+        {SENTENCES, "{", "{\"config_args\": {\"attn_implementation\": \"sdpa\"},", "config_args is there"},
         {MODULES, "sentence_transformers.models.Transformer", "custom_st.Transformer", "module 0 is \"custom_st.T"},
     };
     static const char *const sentences[][2] = {
@@ -458,6 +462,7 @@ TEST(bert_refuses)
         {"[]", "no JSON object"},
         {"{\"truncate_dim\": 0}", "truncate_dim is no whole number from 1"},
         {"{\"truncate_dim\": -2}", "truncate_dim is no whole number from 1"},
+        {"{\"model_type\": null}", "model_type is null"},
         {"{\"model_type\": \"SparseEncoder\"}", "model_type \"SparseEncoder\" is none of SentenceTransformer"},
         {"{\"similarity_fn_name\": \"manhattan\"}", "similarity_fn_name \"manhattan\" is none of cosine, dot"},
         {"{\"similarity_fn_name\": \"dot\", \"truncate_dim\": 31}",
@@ -532,9 +537,18 @@ TEST(bert_defaults)
         bert_close(&model);
     }
     write_file(files[TOKENIZER], NULL, 0);
-    with(of, SENTENCES, "24", "100");
-    if (CHECK(bert_open(&model, directory, NULL) == NULL)) {
-        CHECK(model.config.max_seq_length == 32);
+    const char *prompts = "{\"truncate_dim\": 8, \"prompts\": {\"query\": \"a\"}}";
+    write_file(files[PROMPTS], prompts, strlen(prompts));
+    for (int turn = 0; turn < 2; turn++) { /* 0: without modules.json none of the two counts */
+        with(of, SENTENCES, "24", turn ? "100" : "20");
+        if (turn)
+            restore(of, MODULES);
+        if (!CHECK(bert_open(&model, directory, NULL) == NULL))
+            continue;
+        CHECK(model.config.max_seq_length == 32 && model.config.dimension == (turn ? 8 : 32));
+        CHECK(model.query.size == (turn ? 1 : 0) && (*model.files.notes == 0) == turn);
+        CHECK(turn || strstr(model.files.notes, "/sentence_bert_config.json: it does not count"));
+        CHECK(turn || strstr(model.files.notes, "/config_sentence_transformers.json: it does not count"));
         bert_close(&model);
     }
     end_directory();
@@ -552,6 +566,13 @@ TEST(bert_notes)
         {PROMPTS, "{\"truncate_dim\": 99, \"prompts\": {\"clustering\": \"c: \"}, \"truncate\": 1}",
          "config_sentence_transformers.json: unknown members are not looked at: truncate\n"},
         {PROMPTS, "{\"prompts\": {\"passage\": \"p: \"}}", "of prompts, query and document alone are used\n"},
+        {PROMPTS, "{\"prompts\": {\"query\": \"q: \", \"passage\": \"\"}}", ""},
+        {MODULES,
+         "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\", \"x\": 1}, {\"path\": "
+         "\"1_Pooling\", "
+         "\"type\": \"sentence_transformers.models.Pooling\", \"x\": 1}]",
+         "modules.json: a module: unknown members are not looked at: x\n"},
+        {SENTENCES, "{\"max_seq_length\": 24, \"model_args\": {\"attn_implementation\": \"eager\"}}", ""},
         {SENTENCES, "{\"max_seq_length\": 24, \"pooling\": 1}", "sentence_bert_config.json: unknown members are not"},
         {POOLING, "{\"pooling_mode\": \"mean\", \"include_prompt\": false, \"weights\": []}",
          "1_Pooling/config.json: unknown members are not looked at: weights\n"}};
@@ -565,6 +586,7 @@ TEST(bert_notes)
         test_case("%s: %s", cases[i].text, error ? error : "open");
         if (CHECK(!error)) {
             CHECK(strstr(model.files.notes, cases[i].note) && (*cases[i].note || !*model.files.notes));
+            CHECK(strchr(model.files.notes, '\n') == strrchr(model.files.notes, '\n')); /* one line, or none */
             CHECK(model.config.dimension == 32);
             bert_close(&model);
         }
