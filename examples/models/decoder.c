@@ -332,8 +332,8 @@ static void read_experts(loader *load)
         refuse(load, load->config, "swiglu_alpha", "is not 1.702");
 }
 
-/* A token's id; -1 for null and for -1, as the first models wrote "none"; and for a bos beyond the
-   vocabulary, which changes nothing. */
+/* A token's id; -1 for null and for -1, as the first models wrote "none"; and for a bos beyond the vocabulary, which
+   changes nothing. */
 static long read_id(loader *load, json object, const char *name, json value)
 {
     uint64_t id;
@@ -379,17 +379,15 @@ static void note_end(loader *load)
     const char *directory = load->files->directory;
     if (has_generation(load) &&
         (is_there(json_get(load->files->config, "eos_token_id")) || is_there(json_get(load->config, "eos_token_id"))))
-        checkpoint_note(
-            load->files,
-            "%s/generation_config.json: there is no eos_token_id: no token ends a text, whatever config.json "
-            "says, as in transformers",
-            directory);
+        checkpoint_note(load->files,
+                        "%s/generation_config.json: there is no eos_token_id, so no token ends a text, as in "
+                        "transformers",
+                        directory);
     else if (c->eos_count > 0)
-        checkpoint_note(
-            load->files,
-            "%s/config.json: there is no eos_token_id: token %ld ends a text, which transformers 4 takes for "
-            "it, and not 5",
-            directory, (long)c->eos_ids[0]);
+        checkpoint_note(load->files,
+                        "%s/config.json: there is no eos_token_id: token %ld ends a text, which transformers 4 takes "
+                        "for it, and not 5",
+                        directory, (long)c->eos_ids[0]);
 }
 
 static void read_ids(loader *load)

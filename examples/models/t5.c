@@ -186,11 +186,10 @@ static void read_embedding(t5 *model)
     checkpoint_ends(files, c->vocab_size, c->d_model, names, "lm_head.weight", c->tied, &model->embedding,
                     &model->head);
     if (c->tied && model->head.data != model->embedding.data && scale.type == JSON_NONE)
-        checkpoint_note(
-            files,
-            "%s/config.json: there is no scale_decoder_outputs: what lm_head.weight makes is not scaled, as "
-            "transformers 5 does",
-            files->directory);
+        checkpoint_note(files,
+                        "%s/config.json: there is no scale_decoder_outputs: transformers 5 would scale what "
+                        "lm_head.weight makes, which is not done here",
+                        files->directory);
     if (scale.type == JSON_NULL)
         checkpoint_fail_member(files, files->config, name, "is null: it is to be true or false");
     c->tied = checkpoint_flag(files, files->config, name, c->tied && model->head.data == model->embedding.data);

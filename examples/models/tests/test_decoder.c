@@ -1005,7 +1005,7 @@ TEST(decoder_generation)
     if (CHECK(decoder_open(&model, directory, NULL) == NULL)) {
         CHECK(model.config.eos_count == 0 && model.config.top_k == 0);
         CHECK(strstr(model.files.notes, "top_k is null"));
-        CHECK(strstr(model.files.notes, "generation_config.json: there is no eos_token_id: no token ends a text"));
+        CHECK(strstr(model.files.notes, "generation_config.json: there is no eos_token_id, so no token ends a text"));
         CHECK_NEAR((real)model.config.temperature, 1, 0);
         decoder_close(&model);
     }

@@ -910,7 +910,8 @@ TEST(t5_heads)
         if (!CHECK(t5_open(&model, directory, NULL) == NULL))
             continue;
         CHECK(model.head.data != model.embedding.data && model.config.tied == cases[i].scaled);
-        CHECK(strstr(model.files.notes, "there is no scale_decoder_outputs") ? cases[i].noted : !*model.files.notes);
+        CHECK((strstr(model.files.notes, "there is no scale_decoder_outputs") != NULL) == cases[i].noted);
+        CHECK((*model.files.notes != 0) == cases[i].noted);
         CHECK(translate(&model, &opts, &text, 1, i ? &got : &want, NULL) == NULL);
         if (i) {
             CHECK((test_bits32(got.score) == test_bits32(want.score)) == !cases[i].scaled);
