@@ -583,18 +583,18 @@ static const char *read_words(wordpiece *model, reading *r)
 {
     const wordpiece_files *f = r->files;
     json vocab = json_get(json_get(r->tokenizer, "model"), "vocab");
-    int is_lines = !vocab.type; /* transformers reads vocab.txt only if there is no tokenizer.json */
+    int is_lines = !vocab.type && f->vocab; /* as transformers: where both files have a vocabulary, tokenizer.json's */
     size_t count = is_lines ? lines(f->vocab, f->vocab_size) : json_count(vocab);
     size_t added = SPECIALS + json_count(json_get(r->config, "added_tokens_decoder")) +
                    json_count(json_get(r->tokenizer, "added_tokens"));
-    const char *file = f->vocab ? vocab_txt : tokenizer_json, *error = NULL;
+    const char *error = NULL;
     char cause[ADDED_CAUSE];
-    if (!f->vocab && vocab.type != JSON_OBJECT)
-        return text_fail(in(model, file), "model.vocab: not an object");
+    if (!is_lines && vocab.type != JSON_OBJECT)
+        return text_fail(in(model, tokenizer_json), "model.vocab: not an object");
     model->words = (word *)malloc((count + added) * sizeof *model->words);
     if (!model->words)
         return text_fail(in(model, NULL), TEXT_NO_MEMORY);
-    if (f->vocab) {
+    if (is_lines) {
         memcpy(r->next, f->vocab, f->vocab_size);
         error = read_lines(model, r->next, f->vocab_size);
         r->next += f->vocab_size;
@@ -644,7 +644,8 @@ static const char *read_model(wordpiece *model, const wordpiece_files *files)
     for (i = 0; i < SPECIALS; i++)
         *ids[i] = wordpiece_id(model, r.specials[i].text, r.specials[i].size);
     if (model->unk_id < 0)
-        return text_fail(in(model, files->vocab ? vocab_txt : tokenizer_json), "no unknown token, \"%s\"",
+        return text_fail(in(model, json_get(json_get(r.tokenizer, "model"), "vocab").type ? tokenizer_json : vocab_txt),
+                         "no unknown token, \"%s\"",
                          shown_text(text, sizeof text, r.specials[0].text, r.specials[0].size));
     model->by_id = (word *)malloc(model->word_count * sizeof *model->by_id);
     if (!model->by_id)

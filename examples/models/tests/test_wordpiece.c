@@ -362,6 +362,23 @@ TEST(wordpiece_model_options)
     }
 }
 
+/* The vocabulary of tokenizer.json goes before vocab.txt, which may have more words, or other text. */
+TEST(wordpiece_both_files)
+{
+    static const char tokenizer[] =
+        "{" MODEL(",\"vocab\":{\"[UNK]\":0,\"b\":1,\"a\":2}") "," NORMALIZER("") "," BERT "}";
+    static const char *const others[] = {"a\nb\n[UNK]\n", "", "\xff", small};
+    for (size_t i = 0; i < COUNT(others); i++) {
+        wordpiece model;
+        if (!parsed(&model, others[i], tokenizer, NULL))
+            continue;
+        test_case("%d", (int)i);
+        CHECK(model.count == 3);
+        GIVES(&model, "a b [UNK]ab", 2, 1, 0, 0);
+        wordpiece_close(&model);
+    }
+}
+
 /* ---- special and added tokens ---- */
 
 TEST(wordpiece_special_names)
@@ -557,6 +574,8 @@ TEST(wordpiece_refuses)
          "some/tokenizer.json: model.max_input_chars_per_word: not a number up to 1000"},
         {NULL, "{" MODEL("") "," NORMALIZER("") "," BERT "}", NULL, "some/tokenizer.json: model.vocab: not an object"},
         {NULL, "{" MODEL(",\"vocab\":{}") "," NORMALIZER("") "," BERT "}", NULL,
+         "some/tokenizer.json: no unknown token, \"[UNK]\""},
+        {small, "{" MODEL(",\"vocab\":{}") "," NORMALIZER("") "," BERT "}", NULL,
          "some/tokenizer.json: no unknown token, \"[UNK]\""},
         {NULL, "{" MODEL(",\"vocab\":{\"[UNK]\":2147483647}") "," NORMALIZER("") "," BERT "}", NULL,
          "some/tokenizer.json: model.vocab: the id of \"[UNK]\" is not one below 2147483647"},

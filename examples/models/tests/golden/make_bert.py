@@ -14,7 +14,8 @@ them
     cls       the state of [CLS] of F16, not normalised, one token type
     prefixed  names that begin with "bert.", gamma and beta, a pooler and the head of the language model beside it; the
               largest of each dimension
-    v6        as these libraries save it: BF16, vectors of 20 numbers of 32, prompts for questions and documents
+    v6        as these libraries save it: BF16, vectors of 20 numbers of 32, prompts for questions and documents; and a
+              vocab.txt beside it that has the words the other way round and more of them, which they do not read
 
 golden.safetensors has for text I = 0, 1, ... (count up until a name is missing)
 
@@ -176,9 +177,10 @@ def save_by_library(path, model, tokenizer, dtype, pooling):
     sentence_transformers.SentenceTransformer(modules=parts, device="cpu", truncate_dim=20, prompts=PROMPTS,
                                               similarity_fn_name="cosine").save_pretrained(path)
     shutil.rmtree(bare)
-    for name in ("vocab.txt", "README.md"):
-        if os.path.exists(os.path.join(path, name)):
-            os.remove(os.path.join(path, name))
+    if os.path.exists(path + "/README.md"):
+        os.remove(path + "/README.md")
+    with open(path + "/vocab.txt", "w", encoding="utf-8") as file:
+        file.write("".join(word + "\n" for word in vocabulary()[::-1] + [f"more{i}" for i in range(200)]))
 
 
 def pool(states, pooling, normalised):
