@@ -63,7 +63,7 @@ typedef struct bpe {
 
     struct bpe_model *model; /* for bpe.c */
     char error[512];
-    char notes[1024]; /* what the file has and nobody looks at: lines for the user, each with its LF */
+    char notes[4096]; /* what the file has and nobody looks at: lines for the user, each with its LF */
 } bpe;
 
 /* Opens a tokenizer.json. Returns NULL, or a message "PATH: ..." that says what is wrong, which lives in model->error;

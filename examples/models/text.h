@@ -179,12 +179,13 @@ static inline const char *text_fail(char error[TEXT_ERROR], const char *format, 
     return error;
 }
 
-/* What is no reason to refuse a file, but to be shown to who reads it: lines, each with its LF and there once, as long
-   as there is room. prefix: how each begins, as "PATH: ". */
-enum { TEXT_NOTES = 1024 };
+/* What is no reason to refuse a file, but to be shown to who reads it: lines, each with its LF and there once. prefix:
+   how each begins, as "PATH: ". Where there is no room for one, the last line says so. */
+enum { TEXT_NOTES = 4096 };
 
 static inline void text_note(char notes[TEXT_NOTES], const char *prefix, const char *format, ...)
 {
+    static const char more[] = "there is more to note than is shown here\n";
     char line[TEXT_ERROR + 1];
     size_t used = strlen(notes), size = strlen(prefix) < TEXT_ERROR ? strlen(prefix) : TEXT_ERROR - 1;
     va_list arguments;
@@ -193,8 +194,9 @@ static inline void text_note(char notes[TEXT_NOTES], const char *prefix, const c
     vsnprintf(line + size, TEXT_ERROR - size, format, arguments);
     va_end(arguments);
     strcat(line, "\n");
-    if (!strstr(notes, line) && used + strlen(line) < TEXT_NOTES)
-        strcpy(notes + used, line);
+    if (strstr(notes, line) || strstr(notes, more))
+        return;
+    strcpy(notes + used, used + strlen(line) + strlen(more) < TEXT_NOTES ? line : more);
 }
 
 /* ---- files ---- */

@@ -9,6 +9,13 @@ static const char *fail(tokenizer *tokens, const char *path, const char *cause)
     return text_fail(tokens->error, "%.200s", cause);
 }
 
+static void note(tokenizer *tokens, const char *path, const char *cause)
+{
+    char prefix[TEXT_ERROR];
+    text_begin_message(prefix, path, ": ");
+    text_note(tokens->notes, prefix, "%s", cause);
+}
+
 /* The path of a file of the directory. Returns NULL or the message. */
 static const char *join(tokenizer *tokens, char path[PATH_SIZE], const char *directory, const char *name)
 {
@@ -218,30 +225,43 @@ static const char *read_flag(tokenizer *tokens, const char *path, json config, c
     return fail(tokens, path, cause);
 }
 
-/* What stands before and behind a text, as the members say. */
+/* What stands before and behind a text, as the members say where there is tokenizer.model. What tokenizer.json puts
+   there goes before them, as in transformers 5; in 4 the classes named below went by the members alone, whose defaults
+   are the bos token and no eos token: a note tells where this is another. */
 static const char *use_flags(tokenizer *tokens, const char *path, json config)
 {
-    int yes, no;
-    const char *error = read_flag(tokens, path, config, "add_bos_token", &yes, &no);
-    if (error)
+    static const char *const classes[] = {"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer", "CohereTokenizer"};
+    int bos, no_bos, eos, no_eos, named = 0;
+    const char *error;
+    if ((error = read_flag(tokens, path, config, "add_bos_token", &bos, &no_bos)) != NULL ||
+        (error = read_flag(tokens, path, config, "add_eos_token", &eos, &no_eos)) != NULL)
         return error;
-    if (no && tokens->before_count == 1 && tokens->before[0] == tokens->bos_id)
+    if (!tokens->is_bpe && no_bos)
         tokens->before_count = 0;
-    if (yes && tokens->before_count == 0 && tokens->bos_id >= 0) {
-        tokens->before = &tokens->bos_id;
-        tokens->before_count = 1;
-    }
-    if ((error = read_flag(tokens, path, config, "add_eos_token", &yes, &no)) != NULL)
-        return error;
-    if (no && tokens->after_count == 1 && tokens->after[0] == tokens->eos_id)
-        tokens->after_count = 0;
-    if (yes && tokens->eos_id < 0)
+    if (!tokens->is_bpe && eos && tokens->eos_id < 0)
         return fail(tokens, path, "add_eos_token is true, and eos_token is no special token");
-    if (yes && tokens->after_count == 0) {
+    if (!tokens->is_bpe && eos) {
         tokens->after = &tokens->eos_id;
         tokens->after_count = 1;
     }
-    if ((error = read_flag(tokens, path, config, "add_prefix_space", &yes, &no)) != NULL || !tokens->is_bpe)
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        named |= is_class(config, classes[i]);
+    bos |= json_get(config, "add_bos_token").type == JSON_NONE;
+    if (tokens->is_bpe && named &&
+        (tokens->before_count != (size_t)bos || tokens->after_count != (size_t)eos ||
+         (bos && tokens->before[0] != tokens->bos_id) || (eos && tokens->after[0] != tokens->eos_id)))
+        note(tokens, path,
+             "what tokenizer.json puts around a text counts here, and not add_bos_token and "
+             "add_eos_token, as in transformers 5; not so in 4");
+    return NULL;
+}
+
+/* Whether texts get a space in front. */
+static const char *check_space(tokenizer *tokens, const char *path, json config)
+{
+    int yes, no;
+    const char *error = read_flag(tokens, path, config, "add_prefix_space", &yes, &no);
+    if (error || !tokens->is_bpe)
         return error;
     if ((yes && !tokens->json.space_first && tokens->json.byte_level) ||
         (no && tokens->json.space_first && (tokens->json.byte_level || is_class(config, "Llama"))))
@@ -269,8 +289,7 @@ static const char *check_added(tokenizer *tokens, const char *path, json content
              shown_text(shown, sizeof shown, name, size < sizeof name ? size : sizeof name - 1));
     if (!is_special)
         return fail(tokens, path, cause);
-    text_begin_message(tokens->error, path, ": ");
-    text_note(tokens->notes, tokens->error, "%s", cause);
+    note(tokens, path, cause);
     return NULL;
 }
 
@@ -338,7 +357,7 @@ static const char *use_config(tokenizer *tokens, const char *path, json config, 
         "add_bos_token", "add_eos_token", "add_prefix_space", "added_tokens_decoder", "bos_token", "eos_token", NULL};
     static const char *const *const lists[] = {used, harmless, NULL};
     json token = json_first(json_get(config, "added_tokens_decoder"));
-    char names[160], shown[200];
+    char names[160], shown[200], cause[300];
     int32_t id;
     const char *error = NULL;
     if ((id = token_of(tokens, json_get(config, "bos_token"))) >= 0)
@@ -348,12 +367,14 @@ static const char *use_config(tokenizer *tokens, const char *path, json config, 
     for (; token.type && !error; token = json_next(token))
         error = check_added(tokens, path, json_get(json_value(token), "content"),
                             json_get(json_value(token), "special").type == JSON_TRUE);
-    if (error || (error = use_flags(tokens, path, config)) != NULL)
+    if (error || (error = use_flags(tokens, path, config)) != NULL ||
+        (error = check_space(tokens, path, config)) != NULL)
         return error;
-    text_begin_message(tokens->error, path, ": ");
-    if (json_others(config, lists, names, sizeof names))
-        text_note(tokens->notes, tokens->error, "unknown members are not looked at: %s",
-                  shown_text(shown, sizeof shown, names, strlen(names)));
+    if (json_others(config, lists, names, sizeof names)) {
+        snprintf(cause, sizeof cause, "unknown members are not looked at: %s",
+                 shown_text(shown, sizeof shown, names, strlen(names)));
+        note(tokens, path, cause);
+    }
     if ((error = take_names(tokens, path, config, map)) != NULL)
         return error;
     return tokens->chat_template ? NULL : copy_template(tokens, path, json_get(config, "chat_template"));

@@ -34,8 +34,8 @@ typedef struct tokenizer {
     trie tags;                   /* special tokens of tokenizer.model */
     size_t count;                /* ids are below it */
 
-    /* What stands before and behind every text: what the post_processor of tokenizer.json says, or the bos piece of
-       tokenizer.model; add_bos_token and add_eos_token of tokenizer_config.json, if they are there, say more. */
+    /* What stands before and behind every text: what the post_processor of tokenizer.json says; or the bos piece of
+       tokenizer.model, of which add_bos_token and add_eos_token of tokenizer_config.json may say otherwise. */
     const int32_t *before, *after;
     size_t before_count, after_count;
     int32_t bos_id, eos_id; /* -1: none is known */
@@ -46,7 +46,7 @@ typedef struct tokenizer {
     size_t names_size;
     char *chat_template; /* chat_template.jinja, or that of tokenizer_config.json: text with a NUL. NULL: none */
     char error[512];
-    char notes[1024]; /* what the files have and nobody looks at: lines for the user, each with its LF */
+    char notes[4096]; /* what the files have and nobody looks at: lines for the user, each with its LF */
 } tokenizer;
 
 /* Tokens that grow: ids[count]. {0} at first, and tokenizer_ids_free at the end. */

@@ -1,6 +1,7 @@
 /* Tokenizers of directories: either kind, what stands before a text, templates of chats, broken files, memory. The ids
    are those of the tokenizers and sentencepiece packages; bpe.c and sentencepiece.c have their own tests. */
 #define _DEFAULT_SOURCE 1 /* mkdtemp with -std=c99 */
+#include "examples/models/text.h"
 #include "examples/models/tokenizer.h"
 
 #include "directory.h"
@@ -256,15 +257,15 @@ TEST(tokenizer_before)
         return;
     write_letters(1);
     before("{}", 1, 3);
-    before("{\"add_bos_token\":false}", 0, 3);
+    before("{\"add_bos_token\":false}", 1, 3); /* as transformers 5 */
     before("{\"add_bos_token\":null,\"bos_token\":null}", 1, 3);
     before("{\"add_bos_token\":true,\"bos_token\":\"<s>\"}", 1, 3);
     write_letters(0);
     before("{}", 0, -1);
     before("{\"add_bos_token\":true}", 0, -1);
-    before("{\"add_bos_token\":true,\"bos_token\":\"<s>\"}", 1, 3);
-    before("{\"add_bos_token\":true,\"bos_token\":{\"content\":\"<s>\"}}", 1, 3);
-    before("{\"add_bos_token\":true,\"bos_token\":\"ab\"}", 0, -1); /* no special token */
+    before("{\"add_bos_token\":true,\"bos_token\":\"<s>\"}", 0, 3);
+    before("{\"bos_token\":{\"content\":\"<s>\"}}", 0, 3);
+    before("{\"bos_token\":\"ab\"}", 0, -1); /* no special token */
     before("{\"bos_token\":[\"<s>\"]}", 0, -1);
     end();
     if (!begin())
@@ -310,7 +311,7 @@ TEST(tokenizer_after)
     after("{}", 0);
     after("{\"eos_token\":\"</s>\"}", 0);
     after("{\"eos_token\":\"</s>\",\"add_eos_token\":false}", 0);
-    after("{\"eos_token\":{\"content\":\"</s>\"},\"add_eos_token\":true}", 1);
+    after("{\"eos_token\":{\"content\":\"</s>\"},\"add_eos_token\":true}", 0);
     end();
     if (!begin())
         return;
@@ -337,6 +338,8 @@ static void notes(const char *config, const char *line)
 
 TEST(tokenizer_members)
 {
+    static const char around[] = "tokenizer_config.json: what tokenizer.json puts around a text counts here, and not "
+                                 "add_bos_token and add_eos_token, as in transformers 5; not so in 4";
     static const char other[] = "{\"added_tokens_decoder\":{\"9\":{\"content\":\"<x>\",\"special\":true}}}";
     if (!begin())
         return;
@@ -348,14 +351,18 @@ TEST(tokenizer_members)
     notes("{\"added_tokens_decoder\":{\"3\":{\"content\":\"<s>\",\"special\":true}}}", "");
     notes(other, "tokenizer_config.json: the token \"<x>\" is not in the vocabulary");
     notes("{\"add_prefix_space\":false}", "");
+    notes("{\"tokenizer_class\":\"LlamaTokenizerFast\",\"eos_token\":\"</s>\"}", "");
+    notes("{\"tokenizer_class\":\"LlamaTokenizerFast\",\"add_bos_token\":true,\"bos_token\":\"<s>\"}", "");
+    notes("{\"tokenizer_class\":\"LlamaTokenizer\",\"add_bos_token\":false}", around);
+    notes("{\"tokenizer_class\":\"GemmaTokenizer\",\"add_eos_token\":true}", around);
+    notes("{\"tokenizer_class\":\"GemmaTokenizer\",\"bos_token\":\"</s>\"}", around);
+    notes("{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"add_bos_token\":false,\"add_eos_token\":true}", "");
     write_text("tokenizer_config.json", "{\"added_tokens_decoder\":{\"9\":{\"content\":\"<x>\"}}}");
     refused("/tokenizer_config.json: the token \"<x>\" is not in the vocabulary");
     write_text("tokenizer_config.json", "{\"add_prefix_space\":true}");
     refused("/tokenizer_config.json: add_prefix_space is not as tokenizer.json has it");
     write_text("tokenizer_config.json", "{\"add_eos_token\":1}");
     refused("/tokenizer_config.json: add_eos_token is neither true nor false");
-    write_text("tokenizer_config.json", "{\"add_eos_token\":true}");
-    refused("/tokenizer_config.json: add_eos_token is true, and eos_token is no special token");
     write_text("added_tokens.json", "{\"<x>\":9}");
     notes("{}", ""); /* that of tokenizer.json counts */
     end();
@@ -369,6 +376,21 @@ TEST(tokenizer_members)
     write_text("added_tokens.json", "[]");
     refused("/added_tokens.json: not an object");
     end();
+}
+
+/* Of more notes than there is room for, the first stay, each once, and the last line tells of the rest. */
+TEST(tokenizer_many_notes)
+{
+    char lines[TEXT_NOTES] = "", prefix[300];
+    size_t i, count = 0;
+    memset(prefix, 'p', sizeof prefix - 1);
+    prefix[sizeof prefix - 1] = 0;
+    for (i = 0; i < 100; i++)
+        text_note(lines, prefix, "%lu", (unsigned long)(i / 2));
+    for (i = 0; lines[i]; i++)
+        count += lines[i] == '\n';
+    CHECK(count > 12 && i < TEXT_NOTES && strncmp(lines + 299, "0\np", 3) == 0 && strstr(lines, "p11\n"));
+    CHECK(strcmp(strrchr(lines, 'p') + 4, "there is more to note than is shown here\n") == 0);
 }
 
 static void last_is(int32_t want)
