@@ -71,11 +71,12 @@ static inline int added_compare(const void *a, const void *b)
     return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
-/* Of those that are spelt alike the first stays. 0: no memory. */
-static inline int added_unique(added_tokens *a)
+/* Of those that are spelt alike the first stays, with the flags of the last one whose place is from .. to - 1, if there
+   is one. 0: no memory. */
+static inline int added_unique(added_tokens *a, size_t from, size_t to)
 {
     trie_word *words = (trie_word *)malloc((a->count + 1) * sizeof *words);
-    size_t i, kept = 0;
+    size_t i, kept = 0, first = 0;
     for (i = 0; words && i < a->count; i++) {
         words[i].text = a->tokens[i].text.text;
         words[i].size = a->tokens[i].text.size;
@@ -83,9 +84,16 @@ static inline int added_unique(added_tokens *a)
     }
     if (words)
         qsort(words, a->count, sizeof *words, added_compare);
-    for (i = 1; words && i < a->count; i++)
-        if (trie_compare(&words[i], &words[i - 1]) == 0)
-            a->tokens[words[i].id].flags = -1;
+    for (i = 1; words && i < a->count; i++) {
+        size_t place = (size_t)words[i].id;
+        if (trie_compare(&words[i], &words[i - 1])) {
+            first = i;
+            continue;
+        }
+        if (place >= from && place < to)
+            a->tokens[words[first].id].flags = a->tokens[place].flags;
+        a->tokens[place].flags = -1;
+    }
     for (i = 0; words && i < a->count; i++)
         if (a->tokens[i].flags >= 0)
             a->tokens[kept++] = a->tokens[i];

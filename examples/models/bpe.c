@@ -342,6 +342,11 @@ int32_t bpe_id(const bpe *b, const char *spelling, size_t size)
     return find_token(b->model, text_of(spelling, size));
 }
 
+int bpe_is_added(const bpe *b, int32_t id)
+{
+    return is_token(b, id) && b->model->tokens[id].flags & ADDED;
+}
+
 int bpe_is_special(const bpe *b, int32_t id)
 {
     return is_token(b, id) && b->model->tokens[id].flags & SPECIAL;

@@ -37,6 +37,8 @@
 #ifndef BPE_H
 #define BPE_H
 
+#include "json.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -72,6 +74,11 @@ const char *bpe_open(bpe *model, const char *path);
 
 /* The same of `size` bytes in memory, which need not stay. `name` stands for the path. */
 const char *bpe_parse(bpe *model, const void *bytes, size_t size, const char *name);
+
+/* What added_tokens_decoder of tokenizer_config.json, an object, says of tokens that the model has: they become added
+   tokens, and the flags are those that it gives, as in transformers. Others are passed over. name: the file's. Returns
+   NULL or the message; the model is still to be closed then. */
+const char *bpe_amend(bpe *model, json tokens, const char *name);
 
 /* Gives back everything. */
 void bpe_close(bpe *model);
@@ -109,8 +116,9 @@ const char *bpe_spelling(const bpe *model, int32_t id, size_t *size);
 /* The id of a token by how the file spells it, such as "<|im_end|>"; -1 if there is none. */
 int32_t bpe_id(const bpe *model, const char *spelling, size_t size);
 
-/* Whether an id is a special token's. */
+/* Whether an id is a special token's; and whether it is one of an added token, special or not. */
 int bpe_is_special(const bpe *model, int32_t id);
+int bpe_is_added(const bpe *model, int32_t id);
 
 #ifdef __cplusplus
 }

@@ -765,6 +765,16 @@ static void find_bytes(bpe_model *m)
 
 /* ---- added_tokens ---- */
 
+static const char *push_added(bpe *b, int32_t id, int flags)
+{
+    bpe_model *m = b->model;
+    token *t = &m->tokens[id];
+    t->flags = (t->flags & ~SPECIAL) | ADDED | (flags & ADDED_SPECIAL ? SPECIAL : 0);
+    if (m->scores && text_begins(t->text, text_word("<extra_id_")))
+        flags &= ~ADDED_SPECIAL; /* sentinels are found in any text, and say nothing */
+    return added_push(&m->added, t->text, id, flags) ? NULL : text_fail(b->error, TEXT_NO_MEMORY);
+}
+
 static const char *read_added(bpe *b, json value, int depth)
 {
     static const char *const known[] = {"id",     "content",    "single_word", "lstrip",
@@ -802,10 +812,7 @@ static const char *read_added(bpe *b, json value, int depth)
         text_note(b->notes, b->error, "added_tokens: the tokenizers library gives \"%s\" another id than %lu",
                   shown_text(out, sizeof out, text.text, text.size), (unsigned long)id);
     t->text = text;
-    t->flags |= ADDED | (flags & ADDED_SPECIAL ? SPECIAL : 0);
-    if (m->scores && text_begins(text, text_word("<extra_id_")))
-        flags &= ~ADDED_SPECIAL; /* sentinels are found in any text, and say nothing */
-    return added_push(&m->added, text, (int32_t)id, flags) ? NULL : text_fail(b->error, TEXT_NO_MEMORY);
+    return push_added(b, (int32_t)id, flags);
 }
 
 static const char *read_all_added(bpe *b, json added)
@@ -833,6 +840,38 @@ static const char *index_added(bpe *b)
     const char *error = added_index(&m->added, m->normalizer_steps ? normalize_token : NULL, m, cause);
     m->growth = m->added.longest > LONG ? GROWTH_LONG : GROWTH;
     return error ? text_fail(b->error, "added_tokens: %s", error) : NULL;
+}
+
+const char *bpe_amend(bpe *b, json tokens, const char *name)
+{
+    bpe_model *m = b->model;
+    size_t before = m->added.count;
+    const char *error = NULL, *member;
+    text_begin_message(b->error, name, ": ");
+    for (json key = json_first(tokens); key.type && !error; key = json_next(key)) {
+        char text[ADDED_MAX + 1], shown[160];
+        json content = json_get(json_value(key), "content");
+        size_t size = json_string(content, text, sizeof text);
+        int32_t id = size > 0 && size <= ADDED_MAX ? find_token(m, text_of(text, size)) : -1;
+        int flags;
+        if (id < 0)
+            continue;
+        error = (member = added_flags(json_value(key), &flags)) == NULL
+                    ? push_added(b, id, flags)
+                    : text_fail(b->error, "the token \"%s\": %s is neither true nor false",
+                                shown_text(shown, sizeof shown, text, size), member);
+    }
+    if (!error && m->added.count > before) {
+        if (!added_unique(&m->added, before, m->added.count))
+            return text_fail(b->error, TEXT_NO_MEMORY);
+        trie_free(&m->added.raw);
+        trie_free(&m->added.normalized);
+        m->added.longest = 0;
+        error = index_added(b);
+    }
+    if (!error)
+        b->error[0] = 0;
+    return error;
 }
 
 /* ---- post_processor ---- */

@@ -360,6 +360,11 @@ static const char *use_config(tokenizer *tokens, const char *path, json config, 
     char names[160], shown[200], cause[300];
     int32_t id;
     const char *error = NULL;
+    tokens->has_decoder = json_get(config, "added_tokens_decoder").type != JSON_NONE;
+    if (tokens->is_bpe && bpe_amend(&tokens->json, json_get(config, "added_tokens_decoder"), path)) {
+        memcpy(tokens->error, tokens->json.error, sizeof tokens->error);
+        return tokens->error;
+    }
     if ((id = token_of(tokens, json_get(config, "bos_token"))) >= 0)
         tokens->bos_id = id;
     if ((id = token_of(tokens, json_get(config, "eos_token"))) >= 0)
@@ -380,14 +385,23 @@ static const char *use_config(tokenizer *tokens, const char *path, json config, 
     return tokens->chat_template ? NULL : copy_template(tokens, path, json_get(config, "chat_template"));
 }
 
-/* added_tokens.json has spellings and ids. */
+/* added_tokens.json has spellings and ids. Beside tokenizer.json transformers makes them added tokens. */
 static const char *use_added(tokenizer *tokens, const char *path, json added, const text_buffer *map)
 {
+    char text[NAME_SIZE], shown[NAME_SIZE], cause[2 * NAME_SIZE];
     json name;
     const char *error = NULL;
     (void)map;
-    for (name = json_first(added); name.type && !error; name = json_next(name))
+    for (name = json_first(added); name.type && !error; name = json_next(name)) {
+        size_t size = json_string(name, text, sizeof text);
         error = check_added(tokens, path, name, json_is(name, "<pad>") || json_is(name, "[PAD]"));
+        if (error || !tokens->is_bpe || size >= sizeof text || !is_known(tokens, text, size) ||
+            bpe_is_added(&tokens->json, bpe_id(&tokens->json, text, size)))
+            continue;
+        snprintf(cause, sizeof cause, "\"%s\" is no added token in tokenizer.json",
+                 shown_text(shown, sizeof shown, text, size));
+        error = fail(tokens, path, cause);
+    }
     return error;
 }
 
@@ -427,7 +441,7 @@ static const char *open_config(tokenizer *tokens, const char *directory)
         error = open_json(tokens, directory, "tokenizer_config.json", use_config, &map);
     if (!error && !tokens->names) /* there is no such file */
         error = take_names(tokens, path, none, &map);
-    if (!error && !tokens->is_bpe)
+    if (!error && !(tokens->is_bpe && tokens->has_decoder))
         error = open_json(tokens, directory, "added_tokens.json", use_added, NULL);
     free(map.text);
     return error;

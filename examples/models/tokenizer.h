@@ -1,7 +1,7 @@
 /* tokenizer.h: the tokenizer of a published decoder, whichever kind it is: tokenizer.json (byte-pair encoding) or,
    where there is none, tokenizer.model (SentencePiece); with what tokenizer_config.json says about it. A token that
-   only this or, beside tokenizer.model, added_tokens.json has is not found in texts: one that is not special is
-   refused. It takes tokenizer.c and, beside this file, bpe.h and sentencepiece.h with what these take.
+   only this or, where this has no added_tokens_decoder, added_tokens.json has is not found in texts: one that is not
+   special is refused. It takes tokenizer.c and, beside this file, bpe.h and sentencepiece.h with what these take.
 
        tokenizer tokens;
        tokenizer_ids ids = {0};
@@ -33,6 +33,7 @@ typedef struct tokenizer {
     sentencepiece model, inside; /* or of tokenizer.model; inside: the same without a space in front of texts */
     trie tags;                   /* special tokens of tokenizer.model */
     size_t count;                /* ids are below it */
+    int has_decoder;             /* tokenizer_config.json has added_tokens_decoder */
 
     /* What stands before and behind every text: what the post_processor of tokenizer.json says; or the bos piece of
        tokenizer.model, of which add_bos_token and add_eos_token of tokenizer_config.json may say otherwise. */

@@ -156,6 +156,7 @@ typedef struct reading {
     json tokenizer, config; /* JSON_NONE: not there */
     int goes_by_tokenizer;  /* tokenizer.json says how text is cleaned */
     char *next;             /* of the model's text */
+    size_t begin, end;      /* of the added tokens: those of tokenizer_config.json */
     word prefix, specials[SPECIALS];
 } reading;
 
@@ -485,8 +486,8 @@ static const char *read_added(wordpiece *model, reading *r, const char *file, js
                                                                            : text_fail(in(model, NULL), TEXT_NO_MEMORY);
 }
 
-/* All that a text may have, the most important first: of two that are spelt alike, the first counts. Special tokens
-   that the vocabulary does not have are text. */
+/* All that a text may have, the most important first: of two that are spelt alike, the first counts, with the flags
+   that tokenizer_config.json gives it, if it does. Special tokens that the vocabulary does not have are text. */
 static const char *read_all_added(wordpiece *model, reading *r)
 {
     json element = json_first(json_get(r->tokenizer, "added_tokens"));
@@ -494,11 +495,13 @@ static const char *read_all_added(wordpiece *model, reading *r)
     int i;
     for (; element.type && !error; element = json_next(element))
         error = read_added(model, r, tokenizer_json, element, NULL);
+    r->begin = model->added.count;
     element = json_first(json_get(r->config, "added_tokens_decoder"));
     for (; element.type && !error; element = json_next(element)) {
         word digits = take_string(r, element);
         error = read_added(model, r, config_json, json_value(element), &digits);
     }
+    r->end = model->added.count;
     for (i = 0; i < SPECIALS && !error; i++) {
         const word *s = &r->specials[i];
         if (s->size && s->size <= ADDED_MAX && find_word(model->words, model->word_count, s->text, s->size) &&
@@ -519,10 +522,10 @@ static const char *clean_token(void *model, text_span text, buffer *out)
 
 /* Gives added tokens that are words the ids of these, adds the others to the words, and makes what they are found
    with. */
-static const char *index_added(wordpiece *model, char cause[ADDED_CAUSE])
+static const char *index_added(wordpiece *model, const reading *r, char cause[ADDED_CAUSE])
 {
     size_t vocabulary = model->word_count, i;
-    if (!added_unique(&model->added))
+    if (!added_unique(&model->added, r->begin, r->end))
         return TEXT_NO_MEMORY;
     for (i = 0; i < model->added.count; i++) {
         added_token *t = &model->added.tokens[i];
@@ -608,7 +611,7 @@ static const char *read_words(wordpiece *model, reading *r)
     read_specials(r);
     if ((error = check_processor(model, r)) != NULL || (error = read_all_added(model, r)) != NULL)
         return error;
-    error = index_added(model, cause);
+    error = index_added(model, r, cause);
     return error ? text_fail(in(model, error == cause ? tokenizer_json : NULL), "%s", error) : NULL;
 }
 

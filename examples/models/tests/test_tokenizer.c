@@ -364,7 +364,13 @@ TEST(tokenizer_members)
     write_text("tokenizer_config.json", "{\"add_eos_token\":1}");
     refused("/tokenizer_config.json: add_eos_token is neither true nor false");
     write_text("added_tokens.json", "{\"<x>\":9}");
-    notes("{}", ""); /* that of tokenizer.json counts */
+    notes("{\"added_tokens_decoder\":{}}", ""); /* this counts */
+    write_text("tokenizer_config.json", "{}");
+    refused("/added_tokens.json: the token \"<x>\" is not in the vocabulary");
+    write_text("added_tokens.json", "{\"<s>\":3,\"a\":0}");
+    refused("/added_tokens.json: \"a\" is no added token in tokenizer.json");
+    write_text("added_tokens.json", "{\"<s>\":3,\"</s>\":4}");
+    notes("{}", "");
     end();
     if (!begin())
         return;
@@ -376,6 +382,46 @@ TEST(tokenizer_members)
     write_text("added_tokens.json", "[]");
     refused("/added_tokens.json: not an object");
     end();
+}
+
+/* The ids of a text, with what tokenizer_config.json says of added tokens: as transformers has them. */
+static void amended(const char *config, const char *text, const char *want)
+{
+    tokenizer tokens;
+    tokenizer_ids ids = {NULL, 0, 0};
+    char got[200] = "";
+    write_text("tokenizer_config.json", config);
+    test_case("tokenizer_config.json %s, %s", config, text);
+    if (!CHECK(tokenizer_open(&tokens, directory) == NULL))
+        return;
+    CHECK(tokenizer_encode_said(&tokens, text, NULL, strlen(text), &ids) == NULL && !*tokens.notes);
+    for (size_t i = 0; i < ids.count; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%ld ", (long)ids.ids[i]);
+    CHECK(strcmp(got, want) == 0);
+    tokenizer_ids_free(&ids);
+    tokenizer_close(&tokens);
+}
+
+TEST(tokenizer_amends)
+{
+#define TOKEN(id, flags) "\"" #id "\":{" flags "}"
+#define DECODER(tokens) "{\"added_tokens_decoder\":{" tokens "}}"
+    static const char *const broken = DECODER(TOKEN(9, "\"content\":\"<x>\",\"lstrip\":1"));
+    if (!begin())
+        return;
+    write_text("tokenizer.json",
+               "{\"model\":{\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\" \":3},\"merges\":[\"a b\"]},\"added_tokens\":["
+               "{\"id\":4,\"content\":\"<x>\",\"lstrip\":true},{\"id\":5,\"content\":\"<y>\",\"special\":true}]}");
+    amended("{}", "ab <x> <y>b", "2 4 3 5 1 ");
+    amended(DECODER(TOKEN(4, "\"content\":\"<x>\"")), "ab <x> <y>b", "2 3 4 3 5 1 ");
+    amended(DECODER(TOKEN(4, "\"content\":\"<x>\",\"rstrip\":true")), "ab <x> <y>b", "2 3 4 5 1 ");
+    amended(DECODER(TOKEN(5, "\"content\":\"<y>\",\"special\":true,\"lstrip\":true")), "ab <x> <y>b", "2 4 5 1 ");
+    amended(DECODER(TOKEN(1, "\"content\":\"b\"")), "ab <x>ab", "0 1 4 0 1 ");
+    write_text("tokenizer_config.json", broken);
+    refused("/tokenizer_config.json: the token \"<x>\": lstrip is neither true nor false");
+    end();
+#undef TOKEN
+#undef DECODER
 }
 
 /* Of more notes than there is room for, the first stay, each once, and the last line tells of the rest. */

@@ -448,6 +448,21 @@ TEST(wordpiece_added_tokens)
     wordpiece_close(&model);
 }
 
+/* The flags of tokenizer_config.json go before those of tokenizer.json. */
+TEST(wordpiece_added_flags)
+{
+    static const char config[] =
+        "{\"added_tokens_decoder\":{\"20\":{\"content\":\"<a>\"},\"21\":{\"content\":\"<a><b>\"},"
+        "\"24\":{\"content\":\"ab\",\"normalized\":true}}}";
+    wordpiece model;
+    if (!parsed(&model, small, added_json, config))
+        return;
+    GIVES(&model, "a <a><b>", A, 21);
+    GIVES(&model, "[SEP]cab", SEP, C, AB); /* a word of the vocabulary that only it has */
+    CHECK(!(model.added.tokens[1].flags & (ADDED_LSTRIP | ADDED_RSTRIP)) && model.added.tokens[1].id == 21);
+    wordpiece_close(&model);
+}
+
 #define ADDED(tokens) "{" MODEL("") "," NORMALIZER("") "," BERT ",\"added_tokens\":[" tokens "]}"
 #define POST(processor) "{" MODEL("") "," NORMALIZER("") "," BERT ",\"post_processor\":" processor "}"
 #define TOKEN(id, content, flag) "{\"id\":" #id ",\"content\":\"" content "\",\"" flag "\":true,\"normalized\":true}"
