@@ -16,7 +16,8 @@ typedef wordpiece_word word;
 typedef text_buffer buffer;
 
 static const char vocab_txt[] = "vocab.txt", tokenizer_json[] = "tokenizer.json",
-                  config_json[] = "tokenizer_config.json";
+                  config_json[] = "tokenizer_config.json", model_json[] = "config.json",
+                  map_json[] = "special_tokens_map.json", added_json[] = "added_tokens.json";
 
 /* ---- messages ---- */
 
@@ -153,10 +154,10 @@ static int clean(const wordpiece *model, const char *text, size_t size, buffer *
 /* What is being read, and where strings go meanwhile. */
 typedef struct reading {
     const wordpiece_files *files;
-    json tokenizer, config; /* JSON_NONE: not there */
-    int goes_by_tokenizer;  /* tokenizer.json says how text is cleaned */
-    char *next;             /* of the model's text */
-    size_t begin, end;      /* of the added tokens: those of tokenizer_config.json */
+    json tokenizer, config, model, map, added; /* JSON_NONE: not there, or it does not count */
+    int goes_by_tokenizer;                     /* tokenizer.json says how text is cleaned */
+    char *next;                                /* of the model's text */
+    size_t begin, end;                         /* of the added tokens: those of tokenizer_config.json */
     word prefix, specials[SPECIALS];
 } reading;
 
@@ -347,10 +348,11 @@ static const char *read_parts(wordpiece *model, reading *r, int *strip)
 static const char *read_class(wordpiece *model, reading *r)
 {
     static const char *const known[] = {"PreTrained", "TokenizersBackend", "Bert", "DistilBert", "Electra", "MPNet"};
-    json value = json_get(r->config, "tokenizer_class");
+    const char *file = json_get(r->config, "tokenizer_class").type > JSON_NULL ? config_json : model_json;
+    json value = json_get(file == config_json ? r->config : r->model, "tokenizer_class");
     char name[64], shown[80];
     size_t size = json_string(value, name, sizeof name), i;
-    r->goes_by_tokenizer = r->tokenizer.type && !r->config.type;
+    r->goes_by_tokenizer = r->tokenizer.type && !r->config.type && !r->model.type;
     if (value.type <= JSON_NULL)
         return NULL;
     for (i = 0; i < sizeof known / sizeof *known; i++) {
@@ -364,8 +366,26 @@ static const char *read_class(wordpiece *model, reading *r)
         r->goes_by_tokenizer |= i < 2 && r->tokenizer.type;
         return NULL;
     }
-    return text_fail(in(model, config_json), "tokenizer_class: \"%s\" is not known here",
+    return text_fail(in(model, file), "tokenizer_class: \"%s\" is not known here",
                      shown_text(shown, sizeof shown, name, size < sizeof name ? size : sizeof name - 1));
+}
+
+/* Other ways to cut text, and to cut off its end: into words for Japanese, and from the beginning on. */
+static const char *check_options(wordpiece *model, const reading *r)
+{
+    static const char *const members[] = {"word_tokenizer_type", "subword_tokenizer_type"};
+    json side = json_get(r->config, "truncation_side"),
+         direction = json_get(json_get(r->tokenizer, "truncation"), "direction");
+    int i;
+    for (i = 0; i < 2; i++)
+        if (json_get(r->config, members[i]).type > JSON_NULL)
+            return text_fail(in(model, config_json), "%s is not known here", members[i]);
+    if (side.type > JSON_NULL && !json_is(side, "right"))
+        return text_fail(in(model, config_json), "truncation_side: texts lose their end here, and nothing else");
+    if (side.type <= JSON_NULL && direction.type > JSON_NULL && !json_is(direction, "Right"))
+        return text_fail(in(model, tokenizer_json),
+                         "truncation.direction: texts lose their end here, and nothing else");
+    return NULL;
 }
 
 static const char *read_options(wordpiece *model, reading *r)
@@ -377,7 +397,7 @@ static const char *read_options(wordpiece *model, reading *r)
     model->longest_word = 100;
     r->prefix = plain_word("##");
     note_members(model, config_json, "", r->config, of_config);
-    if ((error = read_class(model, r)) != NULL)
+    if ((error = read_class(model, r)) != NULL || (error = check_options(model, r)) != NULL)
         return error;
     if (r->tokenizer.type && (error = read_parts(model, r, &strip)) != NULL)
         return error;
@@ -407,26 +427,35 @@ static const char *read_options(wordpiece *model, reading *r)
 
 /* ---- special and added tokens ---- */
 
-/* The spelling of a special token in tokenizer_config.json: a string, or an object with its content; or the usual. */
-static word special(reading *r, const char *name, word usual)
+/* A special token of special_tokens_map.json or, where that has none, of tokenizer_config.json. */
+static json special_of(const reading *r, const char *name)
 {
-    json value = json_get(r->config, name);
+    json value = json_get(r->map, name);
+    return value.type > JSON_NULL ? value : json_get(r->config, name);
+}
+
+/* The spelling of a special token: a string, or an object with its content; or the usual. */
+static word special(reading *r, json value, word usual)
+{
     if (value.type == JSON_OBJECT)
         value = json_get(value, "content");
     return value.type == JSON_STRING ? take_string(r, value) : usual;
 }
 
+static const char *const special_members[SPECIALS] = {"unk_token", "cls_token", "sep_token", "pad_token", "mask_token"};
+
 /* Unknown, class, separator, padding and mask token. What tokenizer.json has for the unknown one, and puts around a
    text, goes before tokenizer_config.json: BertProcessing has the two by name, in a template they are before and
    behind. */
-static void read_specials(reading *r)
+static void read_specials(wordpiece *model, reading *r)
 {
-    static const char *const members[SPECIALS] = {"unk_token", "cls_token", "sep_token", "pad_token", "mask_token"};
     static const char *const usual[SPECIALS] = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"};
     json processor = json_get(r->tokenizer, "post_processor"), element, name;
+    char prefix[TEXT_ERROR + 32];
+    word named[SPECIALS];
     int i, behind = 0;
     for (i = 0; i < SPECIALS; i++)
-        r->specials[i] = special(r, members[i], plain_word(usual[i]));
+        named[i] = r->specials[i] = special(r, special_of(r, special_members[i]), plain_word(usual[i]));
     if ((name = json_get(json_get(r->tokenizer, "model"), "unk_token")).type == JSON_STRING)
         r->specials[0] = take_string(r, name);
     if ((name = json_first(json_get(processor, "cls"))).type == JSON_STRING)
@@ -438,6 +467,17 @@ static void read_specials(reading *r)
         if ((name = json_get(json_get(element, "SpecialToken"), "id")).type == JSON_STRING)
             r->specials[behind ? 2 : 1] = take_string(r, name);
     }
+    snprintf(prefix, sizeof prefix, "%s/%s: ", model->error, tokenizer_json);
+    for (i = 0; i < 3 && !r->goes_by_tokenizer; i++)
+        if (trie_compare(&named[i], &r->specials[i]))
+            text_note(model->notes, prefix, "%s counts here as this file has it; transformers 5 has another one",
+                      special_members[i]);
+    if (!r->goes_by_tokenizer &&
+        (!model->clean_text || model->longest_word != 100 || r->prefix.size != 2 || memcmp(r->prefix.text, "##", 2)))
+        text_note(
+            model->notes, prefix,
+            "clean_text, max_input_chars_per_word and continuing_subword_prefix count here; in transformers 5 they "
+            "are true, 100 and \"##\" for a tokenizer_class of BERT's");
 }
 
 /* One token stands before a text and one behind it, whichever they are. */
@@ -486,10 +526,40 @@ static const char *read_added(wordpiece *model, reading *r, const char *file, js
                                                                            : text_fail(in(model, NULL), TEXT_NO_MEMORY);
 }
 
+/* A special token that the vocabulary has, as value says it, with the flags of an object. */
+static const char *push_special(wordpiece *model, word w, json value)
+{
+    int flags;
+    if (!w.size || w.size > ADDED_MAX || !find_word(model->words, model->word_count, w.text, w.size))
+        return NULL;
+    if (value.type != JSON_OBJECT || added_flags(value, &flags))
+        flags = 0;
+    return added_push(&model->added, text_of(w.text, w.size), 0, flags | ADDED_SPECIAL)
+               ? NULL
+               : text_fail(in(model, NULL), TEXT_NO_MEMORY);
+}
+
+/* Other tokens that files name as special: one, or all of an array or of an object. */
+static const char *read_named(wordpiece *model, reading *r, json value)
+{
+    int has_content = json_get(value, "content").type != JSON_NONE;
+    const char *error = NULL;
+    json element;
+    if (value.type == JSON_STRING || (value.type == JSON_OBJECT && has_content))
+        return push_special(model, special(r, value, plain_word("")), value);
+    for (element = json_first(value); value.type >= JSON_ARRAY && element.type && !error;
+         element = json_next(element)) {
+        json token = value.type == JSON_OBJECT ? json_value(element) : element;
+        error = push_special(model, special(r, token, plain_word("")), token);
+    }
+    return error;
+}
+
 /* All that a text may have, the most important first: of two that are spelt alike, the first counts, with the flags
    that tokenizer_config.json gives it, if it does. Special tokens that the vocabulary does not have are text. */
 static const char *read_all_added(wordpiece *model, reading *r)
 {
+    static const char *const more[] = {"bos_token", "eos_token", "additional_special_tokens", "extra_special_tokens"};
     json element = json_first(json_get(r->tokenizer, "added_tokens"));
     const char *error = NULL;
     int i;
@@ -502,10 +572,18 @@ static const char *read_all_added(wordpiece *model, reading *r)
         error = read_added(model, r, config_json, json_value(element), &digits);
     }
     r->end = model->added.count;
-    for (i = 0; i < SPECIALS && !error; i++) {
-        const word *s = &r->specials[i];
-        if (s->size && s->size <= ADDED_MAX && find_word(model->words, model->word_count, s->text, s->size) &&
-            !added_push(&model->added, text_of(s->text, s->size), 0, ADDED_SPECIAL))
+    for (i = 0; i < SPECIALS && !error; i++)
+        error = push_special(model, r->specials[i], special_of(r, special_members[i]));
+    for (i = 0; i < SPECIALS && !error; i++)
+        error = read_named(model, r, special_of(r, special_members[i]));
+    for (i = 0; i < 4 && !error; i++)
+        error = read_named(model, r, special_of(r, more[i]));
+    for (element = json_first(r->added); element.type && !error; element = json_next(element)) {
+        word w = take_string(r, element);
+        if (!w.size || w.size > ADDED_MAX || !read_id(json_value(element), &w.id))
+            error = text_fail(in(model, added_json),
+                              "a token that is not of 1 to %d bytes, or has no id below 2147483647", (int)ADDED_MAX);
+        else if (!added_push(&model->added, text_of(w.text, w.size), w.id, ADDED_NORMALIZED))
             error = text_fail(in(model, NULL), TEXT_NO_MEMORY);
     }
     return error;
@@ -553,6 +631,8 @@ static const char *read_json(wordpiece *model, const char *file, const char *tex
     memset(value, 0, sizeof *value);
     if (!text)
         return NULL;
+    if (size > FILE_MAX)
+        return text_fail(in(model, file), "larger than %d bytes", (int)FILE_MAX);
     if ((error = json_parse(value, text, size, &where)) != NULL)
         return text_fail(in(model, file), "byte %lu: %s", (unsigned long)where, error);
     return value->type == JSON_OBJECT ? NULL : text_fail(in(model, file), "not an object");
@@ -589,7 +669,7 @@ static const char *read_words(wordpiece *model, reading *r)
     int is_lines = !vocab.type && f->vocab; /* as transformers: where both files have a vocabulary, tokenizer.json's */
     size_t count = is_lines ? lines(f->vocab, f->vocab_size) : json_count(vocab);
     size_t added = SPECIALS + json_count(json_get(r->config, "added_tokens_decoder")) +
-                   json_count(json_get(r->tokenizer, "added_tokens"));
+                   json_count(json_get(r->tokenizer, "added_tokens")) + json_count(r->added);
     const char *error = NULL;
     char cause[ADDED_CAUSE];
     if (!is_lines && vocab.type != JSON_OBJECT)
@@ -608,7 +688,7 @@ static const char *read_words(wordpiece *model, reading *r)
         return error;
     if ((error = index_words(model, r->prefix)) != NULL)
         return text_fail(in(model, NULL), "%s", error);
-    read_specials(r);
+    read_specials(model, r);
     if ((error = check_processor(model, r)) != NULL || (error = read_all_added(model, r)) != NULL)
         return error;
     error = index_added(model, r, cause);
@@ -626,15 +706,18 @@ static const char *read_model(wordpiece *model, const wordpiece_files *files)
     r.files = files;
     if (!files->vocab && !files->tokenizer)
         return text_fail(in(model, NULL), "there is neither vocab.txt nor tokenizer.json");
-    if (files->vocab_size > FILE_MAX || files->tokenizer_size > FILE_MAX || files->config_size > FILE_MAX)
-        return text_fail(in(model, files->vocab_size > FILE_MAX       ? vocab_txt
-                                   : files->tokenizer_size > FILE_MAX ? tokenizer_json
-                                                                      : config_json),
-                         "larger than %d bytes", (int)FILE_MAX);
+    if (files->vocab_size > FILE_MAX)
+        return text_fail(in(model, vocab_txt), "larger than %d bytes", (int)FILE_MAX);
     if ((error = read_json(model, tokenizer_json, files->tokenizer, files->tokenizer_size, &r.tokenizer)) != NULL ||
-        (error = read_json(model, config_json, files->config, files->config_size, &r.config)) != NULL)
+        (error = read_json(model, config_json, files->config, files->config_size, &r.config)) != NULL ||
+        (error = read_json(model, model_json, files->model, files->model_size, &r.model)) != NULL)
         return error;
-    model->text = r.next = (char *)malloc(files->vocab_size + files->tokenizer_size + files->config_size + 1);
+    if (json_get(r.config, "added_tokens_decoder").type == JSON_NONE &&
+        ((error = read_json(model, map_json, files->map, files->map_size, &r.map)) != NULL ||
+         (error = read_json(model, added_json, files->added, files->added_size, &r.added)) != NULL))
+        return error;
+    model->text = r.next = (char *)malloc(files->vocab_size + files->tokenizer_size + files->config_size +
+                                          2 * (files->config_size + files->map_size) + files->added_size + 1);
     if (!r.next)
         return text_fail(in(model, NULL), TEXT_NO_MEMORY);
     if ((error = read_options(model, &r)) != NULL || (error = read_words(model, &r)) != NULL)
@@ -705,9 +788,10 @@ static size_t without(const char *path, size_t length, const char *file)
 
 const char *wordpiece_open(wordpiece *model, const char *directory)
 {
-    static const char *const names[] = {vocab_txt, tokenizer_json, config_json};
+    enum { FILES = 6 };
+    static const char *const names[FILES] = {vocab_txt, tokenizer_json, config_json, model_json, map_json, added_json};
     size_t length = strlen(directory), i;
-    buffer texts[3];
+    buffer texts[FILES];
     char *path = (char *)malloc(length + 32);
     const char *error = NULL;
     wordpiece_files files;
@@ -723,7 +807,7 @@ const char *wordpiece_open(wordpiece *model, const char *directory)
     memcpy(path, directory, length);
     path[length] = 0;
     start(model, path);
-    for (i = 0; i < 3 && !error; i++)
+    for (i = 0; i < FILES && !error; i++)
         error = read_file(model, path, length, names[i], &texts[i]);
     files.vocab = texts[0].text;
     files.tokenizer = texts[1].text;
@@ -731,8 +815,14 @@ const char *wordpiece_open(wordpiece *model, const char *directory)
     files.vocab_size = texts[0].size;
     files.tokenizer_size = texts[1].size;
     files.config_size = texts[2].size;
+    files.model = texts[3].text;
+    files.model_size = texts[3].size;
+    files.map = texts[4].text;
+    files.map_size = texts[4].size;
+    files.added = texts[5].text;
+    files.added_size = texts[5].size;
     error = finish(model, error ? error : read_model(model, &files));
-    for (i = 0; i < 3; i++)
+    for (i = 0; i < FILES; i++)
         free(texts[i].text);
     free(path);
     return error;

@@ -64,11 +64,15 @@ typedef struct wordpiece {
 
 /* What a tokenizer is read from; NULL for a file that is not there. As in transformers, the vocabulary is that of
    tokenizer (tokenizer.json) or, if that has none, that of vocab (vocab.txt). How text is cleaned says config
-   (tokenizer_config.json), and what it does not say is as in uncased BERT; tokenizer says it where there is no config,
-   or its tokenizer_class is none of BERT's. model->notes has a line if the two say different things. */
+   (tokenizer_config.json), and what it does not say is as in uncased BERT; tokenizer says it if tokenizer_class is none
+   of BERT's, or nothing else is there. Where config names no class, model (config.json) may; and where it has no
+   added_tokens_decoder, map (special_tokens_map.json) says what special tokens are, and there are those of added
+   (added_tokens.json). model->notes has a line if two files say different things, or transformers 5 goes by others. */
 typedef struct wordpiece_files {
     const char *vocab, *tokenizer, *config;
     size_t vocab_size, tokenizer_size, config_size;
+    const char *model, *map, *added;
+    size_t model_size, map_size, added_size;
 } wordpiece_files;
 
 typedef struct wordpiece_tokens {

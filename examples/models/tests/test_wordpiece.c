@@ -20,7 +20,13 @@ static int parsed(wordpiece *model, const char *vocab, const char *tokenizer, co
                              config,
                              vocab ? strlen(vocab) : 0,
                              tokenizer ? strlen(tokenizer) : 0,
-                             config ? strlen(config) : 0};
+                             config ? strlen(config) : 0,
+                             NULL,
+                             NULL,
+                             NULL,
+                             0,
+                             0,
+                             0};
     const char *error = wordpiece_parse(model, &files, "some");
     test_case("%s", error ? error : "");
     return CHECK(error == NULL);
@@ -528,18 +534,103 @@ TEST(wordpiece_notes)
     notes("{" MODEL("") "," NORMALIZER(",\"lowercase\":false") "," BERT AROUND "}",
           "{\"tokenizer_class\":\"TokenizersBackend\",\"do_lower_case\":true}",
           "some/tokenizer.json: the normalizer is not as tokenizer_config.json has it, and counts here\n");
+    notes("{" MODEL(",\"max_input_chars_per_word\":9") "," NORMALIZER("") "," BERT AROUND "}",
+          "{\"tokenizer_class\":\"PreTrainedTokenizerFast\"}", "");
+    notes("{" MODEL(",\"max_input_chars_per_word\":9") "," NORMALIZER("") "," BERT "}",
+          "{\"tokenizer_class\":\"BertTokenizer\"}",
+          "some/tokenizer.json: clean_text, max_input_chars_per_word and continuing_subword_prefix count here; in "
+          "transformers 5 they are true, 100 and \"##\" for a tokenizer_class of BERT's\n");
+    notes("{" MODEL("") "," NORMALIZER("") "," BERT AROUND "}", "{\"cls_token\":\"[SEP]\"}",
+          "some/tokenizer.json: cls_token counts here as this file has it; transformers 5 has another one\n");
     notes(
         "{" MODEL("") "," NORMALIZER(",\"lowercase\":false") "," BERT "}", NULL,
         "some/tokenizer.json: the normalizer is not as tokenizer_config.json has it where it says nothing, and counts "
         "here\n");
 }
 
+/* What config.json, special_tokens_map.json and added_tokens.json say. */
+static int parsed_beside(wordpiece *model, const char *config, const char *of_model, const char *map, const char *added)
+{
+    wordpiece_files files;
+    const char *error;
+    memset(&files, 0, sizeof files);
+    files.vocab = small;
+    files.vocab_size = sizeof small - 1;
+    files.config = config;
+    files.model = of_model;
+    files.map = map;
+    files.added = added;
+    files.config_size = config ? strlen(config) : 0;
+    files.model_size = of_model ? strlen(of_model) : 0;
+    files.map_size = map ? strlen(map) : 0;
+    files.added_size = added ? strlen(added) : 0;
+    error = wordpiece_parse(model, &files, "some");
+    test_case("%s", error ? error : "");
+    return error == NULL;
+}
+
+TEST(wordpiece_other_files)
+{
+    static const char *const japanese = "{\"tokenizer_class\":\"BertJapaneseTokenizer\"}";
+    static const char *const map = "{\"cls_token\":\"ab\",\"sep_token\":{\"content\":\"c\",\"lstrip\":true}}";
+    wordpiece model;
+    CHECK(!parsed_beside(&model, NULL, japanese, NULL, NULL) &&
+          strcmp(model.error, "some/config.json: tokenizer_class: \"BertJapaneseTokenizer\" is not known here") == 0);
+    if (CHECK(parsed_beside(&model, "{\"tokenizer_class\":\"BertTokenizer\"}", japanese, NULL, NULL)))
+        wordpiece_close(&model); /* tokenizer_config.json goes before it */
+    if (CHECK(parsed_beside(&model, "{\"cls_token\":\"a\"}", NULL, map, NULL))) {
+        CHECK(model.cls_id == AB && model.sep_id == C && model.unk_id == UNK);
+        GIVES(&model, "b cb", B, C, B); /* special tokens are found within words */
+        GIVES(&model, "abab[CLS]", AB, AB, UNK, UNK, UNK);
+        wordpiece_close(&model);
+    }
+    if (CHECK(parsed_beside(&model, "{\"cls_token\":\"a\",\"added_tokens_decoder\":{}}", NULL, map, "{\"<x>\":14}"))) {
+        CHECK(model.cls_id == A && model.sep_id == SEP && model.count == SMALL);
+        wordpiece_close(&model);
+    }
+    if (CHECK(parsed_beside(&model, NULL, NULL, NULL, "{\"<X>\":14,\"bb\":15}"))) {
+        CHECK(model.count == 16);
+        GIVES(&model, "a<x>abbB", A, 14, A, 15, B);
+        wordpiece_close(&model);
+    }
+    CHECK(!parsed_beside(&model, NULL, NULL, NULL, "{\"x\":\"y\"}") &&
+          strncmp(model.error, "some/added_tokens.json: a token that is not", 43) == 0);
+    CHECK(!parsed_beside(&model, NULL, NULL, "[]", NULL) &&
+          strcmp(model.error, "some/special_tokens_map.json: not an object") == 0);
+}
+
+/* Tokens that tokenizer_config.json names are special: they are found within words. */
+TEST(wordpiece_named_tokens)
+{
+    static const char *const configs[] = {"{\"bos_token\":\"b\"}", "{\"eos_token\":{\"content\":\"b\"}}",
+                                          "{\"additional_special_tokens\":[\"x\",\"b\"]}",
+                                          "{\"extra_special_tokens\":{\"some\":\"b\"}}"};
+    for (size_t i = 0; i < COUNT(configs); i++) {
+        wordpiece model;
+        if (!parsed(&model, small, NULL, configs[i]))
+            continue;
+        test_case("%s", configs[i]);
+        GIVES(&model, "abc", A, B, C);
+        wordpiece_close(&model);
+    }
+}
+
 /* ---- what is refused ---- */
 
 static void refused(const char *vocab, size_t vocab_size, const char *tokenizer, const char *config, const char *want)
 {
-    wordpiece_files files = {
-        vocab, tokenizer, config, vocab_size, tokenizer ? strlen(tokenizer) : 0, config ? strlen(config) : 0};
+    wordpiece_files files = {vocab,
+                             tokenizer,
+                             config,
+                             vocab_size,
+                             tokenizer ? strlen(tokenizer) : 0,
+                             config ? strlen(config) : 0,
+                             NULL,
+                             NULL,
+                             NULL,
+                             0,
+                             0,
+                             0};
     long live = test_memory_state.live;
     wordpiece model;
     const char *error;
@@ -580,6 +671,14 @@ TEST(wordpiece_refuses)
          "some/tokenizer.json: lowercase: neither true nor false"},
         {small, NULL, "{\"do_lower_case\":\"no\"}",
          "some/tokenizer_config.json: do_lower_case: neither true nor false"},
+        {small, NULL, "{\"word_tokenizer_type\":\"mecab\"}",
+         "some/tokenizer_config.json: word_tokenizer_type is not known here"},
+        {small, NULL, "{\"word_tokenizer_type\":null,\"subword_tokenizer_type\":\"character\"}",
+         "some/tokenizer_config.json: subword_tokenizer_type is not known here"},
+        {small, NULL, "{\"truncation_side\":\"left\"}",
+         "some/tokenizer_config.json: truncation_side: texts lose their end here, and nothing else"},
+        {small, "{" MODEL("") "," NORMALIZER("") "," BERT ",\"truncation\":{\"direction\":\"Left\"}}", NULL,
+         "some/tokenizer.json: truncation.direction: texts lose their end here, and nothing else"},
         {small, NULL, "{\"strip_accents\":0}", "some/tokenizer_config.json: strip_accents: neither true nor false"},
         {small, "{" MODEL(",\"continuing_subword_prefix\":null") "," NORMALIZER("") "," BERT "}", NULL,
          "some/tokenizer.json: model.continuing_subword_prefix: not a string"},
@@ -657,7 +756,7 @@ TEST(wordpiece_long_tokens)
     memset(name, 'n', 300); /* of a long name, its end */
     name[300] = 0;
     {
-        wordpiece_files none = {NULL, NULL, NULL, 0, 0, 0};
+        wordpiece_files none = {NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0};
         const char *error = wordpiece_parse(&model, &none, name);
         CHECK(error && strncmp(error, "...nnnn", 7) == 0 && strstr(error, "n: there is neither") == error + 3 + 248);
     }
