@@ -62,11 +62,16 @@ typedef struct bpe {
 
     int space_first; /* whether a text gets a space, or what stands for one, in front */
     int byte_level;  /* whether the pre_tokenizer is ByteLevel and nothing else */
+    int bytes;       /* or ends with it */
+    int made_for;    /* BPE_OF_LLAMA and so on: the classes that cut text as this file says, whatever it says */
 
     struct bpe_model *model; /* for bpe.c */
     char error[512];
     char notes[4096]; /* what the file has and nobody looks at: lines for the user, each with its LF */
 } bpe;
+
+/* Classes of transformers 5 that make a normalizer and a pre_tokenizer of their own; of space_first nothing is said. */
+enum { BPE_OF_LLAMA = 1, BPE_OF_GEMMA = 2, BPE_OF_QWEN2 = 4 };
 
 /* Opens a tokenizer.json. Returns NULL, or a message "PATH: ..." that says what is wrong, which lives in model->error;
    there is nothing to close then. */

@@ -927,6 +927,37 @@ static const char *read_post_processor(bpe *b, json value, int depth)
     return error;
 }
 
+/* ---- classes of transformers 5 ---- */
+
+static int is_text(string s, const char *want)
+{
+    return text_compare(s, text_word(want)) == 0;
+}
+
+static int made_for(const bpe_model *m)
+{
+    static const char mark[] = "\xe2\x96\x81", qwen2[] =
+                                                   "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
+                                                   "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    const step *normal = m->normalizer, *first = m->cuts;
+    int prepends = m->normalizer_steps == 2 && normal->kind == PREPEND && is_text(normal->content, mark);
+    int marks = (m->normalizer_steps == 1 || prepends) && normal[prepends].kind == REPLACE &&
+                is_text(normal[prepends].literal, " ") && is_text(normal[prepends].content, mark);
+    int metaspace =
+        !m->normalizer_steps && m->cut_steps == 1 && first->kind == METASPACE && is_text(first->content, mark);
+    int of_bytes = m->byte_fallback && m->fuse_unk && !m->ignore_merges && !m->bytes && !m->scores;
+    return (of_bytes && ((marks && m->cut_steps == 0) || metaspace) ? BPE_OF_LLAMA : 0) |
+           (of_bytes && marks && !prepends &&
+                    (m->cut_steps == 0 || (m->cut_steps == 1 && first->kind == SPLIT && is_text(first->literal, " ")))
+                ? BPE_OF_GEMMA
+                : 0) |
+           (m->bytes && m->normalizer_steps == 1 && normal->kind == NORMAL_FORM && normal->form == UNICODE_NFC &&
+                    m->cut_steps == 1 && first->found == patterns_find(qwen2) && first->how == ISOLATED &&
+                    !first->invert
+                ? BPE_OF_QWEN2
+                : 0);
+}
+
 const char *bpe_read(bpe *b, json root)
 {
     static const char *const names[] = {"normalizer",     "pre_tokenizer", "decoder",    "model",   "added_tokens",
@@ -958,7 +989,11 @@ const char *bpe_read(bpe *b, json root)
         (error = m->scores ? index_pieces(b) : read_merges(b, p.merges)) != NULL)
         return error;
     find_bytes(m);
+    if (m->scores && m->bytes)
+        return text_fail(b->error, "pre_tokenizer: ByteLevel is not known before a Unigram model");
     b->byte_level = type_is(members[PRE_TOKENIZER], "ByteLevel");
+    b->bytes = m->bytes;
+    b->made_for = made_for(m);
     b->space_first = (m->cut_steps && m->cuts[0].kind == METASPACE && m->cuts[0].prepend != NEVER) ||
                      (m->normalizer_steps && m->normalizer[0].kind == PREPEND);
     b->count = m->count;

@@ -256,16 +256,25 @@ static const char *use_flags(tokenizer *tokens, const char *path, json config)
     return NULL;
 }
 
-/* Whether texts get a space in front. */
+/* Whether texts get a space in front; and whether tokenizer_class says that transformers 5 cuts them otherwise than
+   tokenizer.json says. What is for bytes counts for a LlamaTokenizer, too. */
 static const char *check_space(tokenizer *tokens, const char *path, json config)
 {
-    int yes, no;
+    static const char other[] =
+        "normalizer and pre_tokenizer of tokenizer.json count here; transformers 5 has others for "
+        "this tokenizer_class";
+    int yes, no, is_as = tokens->json.made_for;
     const char *error = read_flag(tokens, path, config, "add_prefix_space", &yes, &no);
     if (error || !tokens->is_bpe)
         return error;
     if ((yes && !tokens->json.space_first && tokens->json.byte_level) ||
         (no && tokens->json.space_first && (tokens->json.byte_level || is_class(config, "Llama"))))
         return fail(tokens, path, "add_prefix_space is not as tokenizer.json has it");
+    if ((is_class(config, "LlamaTokenizer") && !tokens->json.bytes &&
+         (!(is_as & BPE_OF_LLAMA) || tokens->json.space_first != !no)) ||
+        (is_class(config, "GemmaTokenizer") && !tokens->json.bytes && !(is_as & BPE_OF_GEMMA)) ||
+        (is_class(config, "Qwen2Tokenizer") && (!(is_as & BPE_OF_QWEN2) || yes)))
+        note(tokens, path, other);
     return NULL;
 }
 

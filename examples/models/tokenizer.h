@@ -1,7 +1,10 @@
 /* tokenizer.h: the tokenizer of a published decoder, whichever kind it is: tokenizer.json (byte-pair encoding) or,
    where there is none, tokenizer.model (SentencePiece); with what tokenizer_config.json says about it. A token that
    only this or, where this has no added_tokens_decoder, added_tokens.json has is not found in texts: one that is not
-   special is refused. It takes tokenizer.c and, beside this file, bpe.h and sentencepiece.h with what these take.
+   special is refused. Text is cut as tokenizer.json says. What transformers 5 cuts otherwise because of tokenizer_class
+   is noted, but for texts of a LlamaTokenizer that begin with a space: where the normalizer of the file writes U+2581,
+   as in those of Llama 2 and TinyLlama, transformers 5 has one of these less. It takes tokenizer.c and, beside this
+   file, bpe.h and sentencepiece.h with what these take.
 
        tokenizer tokens;
        tokenizer_ids ids = {0};

@@ -573,7 +573,8 @@ static const char *read_all_added(wordpiece *model, reading *r)
     }
     r->end = model->added.count;
     for (i = 0; i < SPECIALS && !error; i++)
-        error = push_special(model, r->specials[i], special_of(r, special_members[i]));
+        if (special_of(r, special_members[i]).type != JSON_NULL) /* the model has none, though a text may spell it */
+            error = push_special(model, r->specials[i], special_of(r, special_members[i]));
     for (i = 0; i < SPECIALS && !error; i++)
         error = read_named(model, r, special_of(r, special_members[i]));
     for (i = 0; i < 4 && !error; i++)
