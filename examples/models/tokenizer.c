@@ -273,8 +273,11 @@ static const char *check_space(tokenizer *tokens, const char *path, json config)
     if ((is_class(config, "LlamaTokenizer") && !tokens->json.bytes &&
          (!(is_as & BPE_OF_LLAMA) || tokens->json.space_first != !no)) ||
         (is_class(config, "GemmaTokenizer") && !tokens->json.bytes && !(is_as & BPE_OF_GEMMA)) ||
-        (is_class(config, "Qwen2Tokenizer") && (!(is_as & BPE_OF_QWEN2) || yes)))
+        (is_class(config, "GPT2Tokenizer") && !tokens->json.bytes) ||
+        (is_class(config, "Qwen2Tokenizer") && !(is_as & BPE_OF_QWEN2)))
         note(tokens, path, other);
+    if (yes && tokens->json.bytes && !tokens->json.space_first)
+        note(tokens, path, "add_prefix_space does not count: tokenizer.json puts no space in front of texts");
     return NULL;
 }
 
@@ -389,9 +392,16 @@ static const char *use_config(tokenizer *tokens, const char *path, json config, 
                  shown_text(shown, sizeof shown, names, strlen(names)));
         note(tokens, path, cause);
     }
-    if ((error = take_names(tokens, path, config, map)) != NULL)
+    if ((error = take_names(tokens, path, config, map)) != NULL ||
+        (!tokens->chat_template && (error = copy_template(tokens, path, json_get(config, "chat_template"))) != NULL))
         return error;
-    return tokens->chat_template ? NULL : copy_template(tokens, path, json_get(config, "chat_template"));
+    if (tokens->is_bpe && is_class(config, "LlamaTokenizer") && tokens->chat_template && tokens->json.space_first &&
+        tokens->json.made_for & BPE_OF_LLAMA &&
+        !(tokens->json.made_for & BPE_OF_LEGACY) != (json_get(config, "legacy").type != JSON_TRUE))
+        note(tokens, path,
+             "in chats, a U+2581 stands behind special tokens where tokenizer.json puts one, as in "
+             "transformers 4; 5 goes by \"legacy\"");
+    return NULL;
 }
 
 /* added_tokens.json has spellings and ids. Beside tokenizer.json transformers makes them added tokens. */

@@ -53,6 +53,31 @@ static json golden_json(void)
     return golden;
 }
 
+/* The classes of transformers 5 that cut text as these files do. */
+TEST(bpe_made_for)
+{
+    static const struct {
+        const char *name;
+        int made_for;
+    } cases[] = {{"llama2", BPE_OF_LLAMA | BPE_OF_LEGACY},
+                 {"phi3", BPE_OF_LLAMA | BPE_OF_LEGACY},
+                 {"mistral", BPE_OF_LLAMA},
+                 {"gemma", BPE_OF_GEMMA},
+                 {"qwen2", BPE_OF_QWEN2},
+                 {"qwen35", 0},
+                 {"llama3", 0},
+                 {"gpt2", 0},
+                 {"metaspace", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bpe model;
+        test_case("%s", cases[i].name);
+        if (!open_kind(&model, cases[i].name))
+            continue;
+        CHECK(model.made_for == cases[i].made_for);
+        bpe_close(&model);
+    }
+}
+
 /* ---- against the library ---- */
 
 static uint32_t hash_bytes(uint32_t hash, const char *bytes, size_t size)
@@ -471,6 +496,10 @@ TEST(bpe_wrong_models)
         m.model = cases[i].model;
         refuses(m, cases[i].word);
     }
+    members m = {0};
+    m.model = UNIGRAM("[\"a\",0]", "0");
+    m.pre_tokenizer = "{\"type\":\"ByteLevel\"}";
+    refuses(m, "pre_tokenizer: ByteLevel is not known before a Unigram model");
 }
 
 TEST(bpe_wrong_added_tokens)
