@@ -171,8 +171,13 @@ static const char *take_names(tokenizer *tokens, const char *path, json config, 
     add_names(&names, json_get(config, "extra_special_tokens"), 1, 0);
     add_names(&names, json_get(config, "model_specific_special_tokens"), 1, 0);
     if (map->text && json_get(config, "added_tokens_decoder").type == JSON_NONE &&
-        !json_parse(&object, map->text, map->size - 1, NULL))
+        !json_parse(&object, map->text, map->size - 1, NULL)) {
+        int32_t bos_id = token_of(tokens, json_get(object, "bos_token"));
+        int32_t eos_id = token_of(tokens, json_get(object, "eos_token"));
+        tokens->bos_id = bos_id >= 0 ? bos_id : tokens->bos_id;
+        tokens->eos_id = eos_id >= 0 ? eos_id : tokens->eos_id;
         add_names(&names, object, 0, 1);
+    }
     if (!tokens->is_bpe)
         add_pieces(tokens, &names);
     add_defaults(&names, json_get(config, "tokenizer_class"));
@@ -363,6 +368,18 @@ static const char *const harmless[] = {"additional_special_tokens",
                                        "use_fast",
                                        NULL};
 
+/* Notes where chats of a LlamaTokenizer have other tokens in transformers 5: there "legacy" says whether a space is put
+   in front of what follows a special token. */
+static void note_chats(tokenizer *tokens, const char *path, json config)
+{
+    int legacy = json_get(config, "legacy").type == JSON_TRUE, made_for = tokens->json.made_for;
+    if (tokens->is_bpe && is_class(config, "LlamaTokenizer") && tokens->chat_template && tokens->json.space_first &&
+        made_for & BPE_OF_LLAMA && !(made_for & BPE_OF_LEGACY) == legacy)
+        note(tokens, path,
+             "in chats, a U+2581 stands behind special tokens where tokenizer.json puts one, as in "
+             "transformers 4; 5 goes by \"legacy\"");
+}
+
 static const char *use_config(tokenizer *tokens, const char *path, json config, const text_buffer *map)
 {
     static const char *const used[] = {
@@ -384,24 +401,18 @@ static const char *use_config(tokenizer *tokens, const char *path, json config, 
     for (; token.type && !error; token = json_next(token))
         error = check_added(tokens, path, json_get(json_value(token), "content"),
                             json_get(json_value(token), "special").type == JSON_TRUE);
-    if (error || (error = use_flags(tokens, path, config)) != NULL ||
-        (error = check_space(tokens, path, config)) != NULL)
+    if (error || (error = take_names(tokens, path, config, map)) != NULL ||
+        (error = use_flags(tokens, path, config)) != NULL || (error = check_space(tokens, path, config)) != NULL)
         return error;
     if (json_others(config, lists, names, sizeof names)) {
         snprintf(cause, sizeof cause, "unknown members are not looked at: %s",
                  shown_text(shown, sizeof shown, names, strlen(names)));
         note(tokens, path, cause);
     }
-    if ((error = take_names(tokens, path, config, map)) != NULL ||
-        (!tokens->chat_template && (error = copy_template(tokens, path, json_get(config, "chat_template"))) != NULL))
-        return error;
-    if (tokens->is_bpe && is_class(config, "LlamaTokenizer") && tokens->chat_template && tokens->json.space_first &&
-        tokens->json.made_for & BPE_OF_LLAMA &&
-        !(tokens->json.made_for & BPE_OF_LEGACY) != (json_get(config, "legacy").type != JSON_TRUE))
-        note(tokens, path,
-             "in chats, a U+2581 stands behind special tokens where tokenizer.json puts one, as in "
-             "transformers 4; 5 goes by \"legacy\"");
-    return NULL;
+    if (!tokens->chat_template)
+        error = copy_template(tokens, path, json_get(config, "chat_template"));
+    note_chats(tokens, path, config);
+    return error;
 }
 
 /* added_tokens.json has spellings and ids. Beside tokenizer.json transformers makes them added tokens. */

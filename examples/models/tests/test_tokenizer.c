@@ -273,6 +273,9 @@ TEST(tokenizer_before)
     copy_file(of_model, "tokenizer.model");
     before("{}", 1, 1);
     before("{\"add_bos_token\":false}", 0, 1);
+    write_text("special_tokens_map.json", "{\"bos_token\":{\"content\":\"</s>\"},\"eos_token\":null}");
+    before("{\"bos_token\":\"<s>\"}", 1, 2);                             /* as transformers, this goes before it .. */
+    before("{\"bos_token\":\"<s>\",\"added_tokens_decoder\":{}}", 1, 1); /* .. unless this is there */
     end();
 }
 
