@@ -537,9 +537,12 @@ TEST(bert_defaults)
         bert_close(&model);
     }
     write_file(files[TOKENIZER], NULL, 0);
-    const char *prompts = "{\"truncate_dim\": 8, \"prompts\": {\"query\": \"a\"}}";
-    write_file(files[PROMPTS], prompts, strlen(prompts));
+    static const char *const prompts[] = {"{\"prompts\": {\"query\": \"a\"}}",
+                                          "{\"truncate_dim\": 8, \"prompts\": {\"query\": \"a\"}}"};
+    write_file(files[PROMPTS], prompts[1], strlen(prompts[1]));
+    refuses(files[PROMPTS], "truncate_dim is there, but no modules.json");
     for (int turn = 0; turn < 2; turn++) { /* 0: without modules.json none of the two counts */
+        write_file(files[PROMPTS], prompts[turn], strlen(prompts[turn]));
         with(of, SENTENCES, "24", turn ? "100" : "20");
         if (turn)
             restore(of, MODULES);
