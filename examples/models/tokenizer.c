@@ -373,8 +373,9 @@ static const char *const harmless[] = {"additional_special_tokens",
 static void note_chats(tokenizer *tokens, const char *path, json config)
 {
     int legacy = json_get(config, "legacy").type == JSON_TRUE, made_for = tokens->json.made_for;
+    int all = (made_for & BPE_OF_LEGACY) != 0;
     if (tokens->is_bpe && is_class(config, "LlamaTokenizer") && tokens->chat_template && tokens->json.space_first &&
-        made_for & BPE_OF_LLAMA && !(made_for & BPE_OF_LEGACY) == legacy)
+        made_for & BPE_OF_LLAMA && all != legacy)
         note(tokens, path,
              "in chats, a U+2581 stands behind special tokens where tokenizer.json puts one, as in "
              "transformers 4; 5 goes by \"legacy\"");
