@@ -484,13 +484,20 @@ static void read_specials(wordpiece *model, reading *r)
 static const char *check_processor(wordpiece *model, const reading *r)
 {
     json processor = json_get(r->tokenizer, "post_processor"), part = json_first(json_get(processor, "single"));
+    char prefix[TEXT_ERROR + 32];
     int i;
     if (!r->tokenizer.type || has_type(processor, "BertProcessing") || has_type(processor, "RobertaProcessing"))
         return NULL;
-    if (processor.type <= JSON_NULL)
-        return r->goes_by_tokenizer && r->config.type
-                   ? text_fail(in(model, tokenizer_json), "post_processor: no tokens stand around a text")
-                   : NULL;
+    if (processor.type <= JSON_NULL && r->goes_by_tokenizer && r->config.type)
+        return text_fail(in(model, tokenizer_json), "post_processor: no tokens stand around a text");
+    if (processor.type <= JSON_NULL) {
+        snprintf(prefix, sizeof prefix, "%s/%s: ", model->error, tokenizer_json);
+        if (!r->goes_by_tokenizer)
+            text_note(model->notes, prefix,
+                      "post_processor is missing: tokens stand around a text all the same, as in "
+                      "transformers 5; not so in 4");
+        return NULL;
+    }
     for (i = 0; i < 3; i++, part = json_next(part))
         if (!json_get(part, i == 1 ? "Sequence" : "SpecialToken").type)
             break;

@@ -529,14 +529,17 @@ TEST(wordpiece_notes)
           "some/tokenizer.json: normalizer: unknown members are not looked at: more\n");
     notes(ADDED(TOKEN(20, "x", "odd") "," TOKEN(21, "y", "odd")), NULL,
           "some/tokenizer.json: added tokens: unknown members are not looked at: odd\n");
-    notes("{" MODEL("") "," NORMALIZER(",\"lowercase\":false") "," BERT "}", "{}",
+    notes("{" MODEL("") "," NORMALIZER("") "," BERT "}", "{}",
+          "some/tokenizer.json: post_processor is missing: tokens stand around a text all the same, as in transformers "
+          "5; not so in 4\n");
+    notes("{" MODEL("") "," NORMALIZER(",\"lowercase\":false") "," BERT AROUND "}", "{}",
           "some/tokenizer.json: the normalizer is not as tokenizer_config.json has it, and does not count\n");
     notes("{" MODEL("") "," NORMALIZER(",\"lowercase\":false") "," BERT AROUND "}",
           "{\"tokenizer_class\":\"TokenizersBackend\",\"do_lower_case\":true}",
           "some/tokenizer.json: the normalizer is not as tokenizer_config.json has it, and counts here\n");
     notes("{" MODEL(",\"max_input_chars_per_word\":9") "," NORMALIZER("") "," BERT AROUND "}",
           "{\"tokenizer_class\":\"PreTrainedTokenizerFast\"}", "");
-    notes("{" MODEL(",\"max_input_chars_per_word\":9") "," NORMALIZER("") "," BERT "}",
+    notes("{" MODEL(",\"max_input_chars_per_word\":9") "," NORMALIZER("") "," BERT AROUND "}",
           "{\"tokenizer_class\":\"BertTokenizer\"}",
           "some/tokenizer.json: clean_text, max_input_chars_per_word and continuing_subword_prefix count here; in "
           "transformers 5 they are true, 100 and \"##\" for a tokenizer_class of BERT's\n");
