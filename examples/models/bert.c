@@ -74,8 +74,9 @@ static json read_beside(checkpoint *files, const char *name)
     if (object.type == JSON_NONE || checkpoint_json(files, "modules.json").type != JSON_NONE)
         return object;
     if (json_get(object, "truncate_dim").type > JSON_NULL)
-        checkpoint_fail_member(files, object, "truncate_dim",
-                               "is there, but no modules.json, without which sentence-transformers does not look at it");
+        checkpoint_fail_member(
+            files, object, "truncate_dim",
+            "is there, but no modules.json, without which sentence-transformers does not look at it");
     checkpoint_note(files, "%s/%s: it does not count, as in sentence-transformers: there is no modules.json",
                     files->directory, name);
     object.type = JSON_NONE;

@@ -32,8 +32,8 @@
    A search for an added token, or for a piece of Unigram, goes at most 512 bytes on from each byte of the text, and of
    the text as the normalizer writes it. One of n bytes is refused if that is more than 4 n + 4096 bytes; 16 n + 4096,
    if no added token that is looked for then has more than 128 bytes (spaces alone become 3 n; U+FDFA alone, which NFKC
-   makes longer than any other character, 11 n). So these searches take 2560 n + 2^21 steps at most, whatever the model; 3 times that where
-   the text is not UTF-8. */
+   makes longer than any other character, 11 n). So these searches take 2560 n + 2^21 steps at most, whatever the model;
+   3 times that where the text is not UTF-8. */
 #ifndef BPE_H
 #define BPE_H
 

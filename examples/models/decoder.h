@@ -20,11 +20,11 @@
    with a rotation of type "dynamic" once a text outgrows max_position_embeddings: each call then rotates what it reads
    by the length that the text has after it, as transformers does.
 
-   Positions are read as transformers 4 has them (rope_theta, rope_scaling) and as 5 does (rope_parameters), which counts
-   where there is no rope_scaling; of a gemma3 both may be there if they agree. What config.json says and would change the results, but is not done here, is an error that names
-   it: quantization, more experts than one, other kinds of rotation or activations; so is a tensor that nothing asks
-   for. Members that nobody knows are in files.notes. Of Gemma 3 with pictures the text part is read, and what sees them
-   is passed over. */
+   Positions are read as transformers 4 has them (rope_theta, rope_scaling) and as 5 does (rope_parameters), which
+   counts where there is no rope_scaling; of a gemma3 both may be there if they agree. What config.json says and would
+   change the results, but is not done here, is an error that names it: quantization, more experts than one, other kinds
+   of rotation or activations; so is a tensor that nothing asks for. Members that nobody knows are in files.notes. Of
+   Gemma 3 with pictures the text part is read, and what sees them is passed over. */
 #ifndef DECODER_H
 #define DECODER_H
 

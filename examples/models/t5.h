@@ -20,11 +20,11 @@
 
    The models: t5-small and t5-base (relu, the output projected by the embedding), v1_1 and flan-t5 (gated gelu, a head
    of its own), as transformers 4 and 5 save them: config.json, generation_config.json if it is there, model.safetensors
-   or its shards, and tokenizer.json or, where there is none, spiece.model. The ids of generation_config.json count; how to search is the caller's
-   (translate_settle). What would change the results and is not done here is an error that names it; members that nobody knows are in files.notes.
-   Weights of F32, F16 and BF16 stay as and where they are in the file; numbers in between are float. beam.h searches,
-   translate.h makes text of text. t5.c is to be compiled without -ffast-math, which loses sight of NaN and makes sums
-   depend on addresses. */
+   or its shards, and tokenizer.json or, where there is none, spiece.model. The ids of generation_config.json count; how
+   to search is the caller's (translate_settle). What would change the results and is not done here is an error that
+   names it; members that nobody knows are in files.notes. Weights of F32, F16 and BF16 stay as and where they are in
+   the file; numbers in between are float. beam.h searches, translate.h makes text of text. t5.c is to be compiled
+   without -ffast-math, which loses sight of NaN and makes sums depend on addresses. */
 #ifndef T5_H
 #define T5_H
 
