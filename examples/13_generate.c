@@ -21,10 +21,10 @@
 #include "models/sample.h"
 
 enum {
-    NOT_GIVEN = 1000, /* a real that no option can have */
-    CHUNK = 512,      /* tokens of a prompt that are read at once: more take memory, and are not faster */
-    CONTEXT = 4096,   /* tokens of a text, unless --context says more */
-    STOPS = 20        /* eos_ids and the family's own */
+    NOT_GIVEN = 1000,     /* a real that no option can have */
+    CHUNK = 512,          /* tokens of a prompt that are read at once: more take memory, and are not faster */
+    USUAL_CONTEXT = 4096, /* tokens of a text, unless --context says more */
+    STOPS = 20            /* eos_ids and the family's own */
 };
 
 typedef struct options {
@@ -617,7 +617,7 @@ static int begin_writing(program *p)
                  (unsigned long)config->max_position_embeddings);
         return program_wrong("--context", NULL, text);
     }
-    p->context = config->max_position_embeddings < CONTEXT ? config->max_position_embeddings : CONTEXT;
+    p->context = config->max_position_embeddings < USUAL_CONTEXT ? config->max_position_embeddings : USUAL_CONTEXT;
     if (o->context)
         p->context = o->context;
     for (; p->stop_count < config->eos_count; p->stop_count++)
