@@ -11,6 +11,17 @@
 #include "trie.h"
 #include "unicode.h"
 
+/* What tokenizer_config.json of any class may have beside tokens and flags that are read, and does not change which ids a
+   text has. */
+/* clang-format off */
+static const char *const added_beside[] = {
+    "additional_special_tokens", "auto_map", "backend", "clean_up_tokenization_spaces", "cls_token",
+    "do_lower_case", "extra_special_tokens", "is_local", "local_files_only", "mask_token", "max_length",
+    "model_input_names", "model_max_length", "model_specific_special_tokens", "name_or_path", "pad_to_multiple_of",
+    "pad_token", "pad_token_type_id", "padding_side", "processor_class", "sep_token", "special_tokens_map_file",
+    "stride", "tokenizer_class", "tokenizer_file", "truncation_side", "truncation_strategy", "unk_token", NULL};
+/* clang-format on */
+
 /* What the file says of a token. lstrip and rstrip: white space to its left and right belongs to it. */
 enum { ADDED_SPECIAL = 1, ADDED_SINGLE_WORD = 2, ADDED_LSTRIP = 4, ADDED_RSTRIP = 8, ADDED_NORMALIZED = 16 };
 

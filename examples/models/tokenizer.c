@@ -1,4 +1,5 @@
 #include "tokenizer.h"
+#include "added.h"
 #include "text.h"
 
 enum { PATH_SIZE = 4096, CONFIG_SIZE = 1 << 26, NAME_SIZE = 256 };
@@ -324,49 +325,12 @@ static const char *parse(tokenizer *tokens, const char *path, const text_buffer 
 
 /* What else tokenizer_config.json has, and does not change which ids a text has. clean_up_tokenization_spaces changes
    texts that transformers makes of ids, and split_special_tokens is what happens here whatever it says. */
-static const char *const harmless[] = {"additional_special_tokens",
-                                       "auto_map",
-                                       "backend",
-                                       "boi_token",
-                                       "chat_template",
-                                       "clean_up_tokenization_spaces",
-                                       "cls_token",
-                                       "do_lower_case",
-                                       "eoi_token",
-                                       "errors",
-                                       "extra_special_tokens",
-                                       "image_token",
-                                       "is_local",
-                                       "legacy",
-                                       "local_files_only",
-                                       "mask_token",
-                                       "max_length",
-                                       "model_input_names",
-                                       "model_max_length",
-                                       "model_specific_special_tokens",
-                                       "name_or_path",
-                                       "pad_to_multiple_of",
-                                       "pad_token",
-                                       "pad_token_type_id",
-                                       "padding_side",
-                                       "processor_class",
-                                       "response_schema",
-                                       "sep_token",
-                                       "sp_model_kwargs",
-                                       "spaces_between_special_tokens",
-                                       "special_tokens_map_file",
-                                       "split_special_tokens",
-                                       "stride",
-                                       "tokenizer_class",
-                                       "tokenizer_file",
-                                       "transformers_version",
-                                       "truncation_side",
-                                       "truncation_strategy",
-                                       "trust_remote_code",
-                                       "unk_token",
-                                       "use_default_system_prompt",
-                                       "use_fast",
-                                       NULL};
+/* clang-format off */
+static const char *const harmless[] = {
+    "boi_token", "chat_template", "eoi_token", "errors", "image_token", "legacy", "response_schema",
+    "sp_model_kwargs", "spaces_between_special_tokens", "split_special_tokens", "transformers_version",
+    "trust_remote_code", "use_default_system_prompt", "use_fast", NULL};
+/* clang-format on */
 
 /* Notes where chats of a LlamaTokenizer have other tokens in transformers 5: there "legacy" says whether a space is put
    in front of what follows a special token. */
@@ -385,7 +349,7 @@ static const char *use_config(tokenizer *tokens, const char *path, json config, 
 {
     static const char *const used[] = {
         "add_bos_token", "add_eos_token", "add_prefix_space", "added_tokens_decoder", "bos_token", "eos_token", NULL};
-    static const char *const *const lists[] = {used, harmless, NULL};
+    static const char *const *const lists[] = {used, harmless, added_beside, NULL};
     json token = json_first(json_get(config, "added_tokens_decoder"));
     char names[160], shown[200], cause[300];
     int32_t id;

@@ -245,42 +245,11 @@ static const char *read_flag(wordpiece *model, const char *file, json object, co
 
 /* What tokenizer_config.json may have; of these, special tokens and what has to do with cleaning is read. Others have
    to do with tensors, with other classes, or with text that is made of ids. */
-static const char *const of_config[] = {"added_tokens_decoder",
-                                        "additional_special_tokens",
-                                        "auto_map",
-                                        "backend",
-                                        "bos_token",
-                                        "clean_up_tokenization_spaces",
-                                        "cls_token",
-                                        "do_basic_tokenize",
-                                        "do_lower_case",
-                                        "eos_token",
-                                        "extra_special_tokens",
-                                        "is_local",
-                                        "local_files_only",
-                                        "mask_token",
-                                        "max_length",
-                                        "model_input_names",
-                                        "model_max_length",
-                                        "model_specific_special_tokens",
-                                        "name_or_path",
-                                        "never_split",
-                                        "pad_to_multiple_of",
-                                        "pad_token",
-                                        "pad_token_type_id",
-                                        "padding_side",
-                                        "processor_class",
-                                        "sep_token",
-                                        "special_tokens_map_file",
-                                        "stride",
-                                        "strip_accents",
-                                        "tokenize_chinese_chars",
-                                        "tokenizer_class",
-                                        "tokenizer_file",
-                                        "truncation_side",
-                                        "truncation_strategy",
-                                        "unk_token",
-                                        NULL};
+/* clang-format off */
+static const char *const of_config[] = {
+    "added_tokens_decoder", "bos_token", "do_basic_tokenize", "eos_token", "never_split", "strip_accents",
+    "tokenize_chinese_chars", NULL};
+/* clang-format on */
 
 /* Whether an object is of a type; one that names none, as in old files, is taken for it. */
 static int has_type(json object, const char *want)
@@ -292,10 +261,11 @@ static int has_type(json object, const char *want)
 /* Notes members of a part of a file that nobody knows. */
 static void note_members(wordpiece *model, const char *file, const char *part, json object, const char *const *known)
 {
-    const char *const *lists[2];
+    const char *const *lists[3];
     char names[160], shown[200], prefix[TEXT_ERROR + 32];
     lists[0] = known;
-    lists[1] = NULL;
+    lists[1] = known == of_config ? added_beside : NULL;
+    lists[2] = NULL;
     snprintf(prefix, sizeof prefix, "%s/%s: ", model->error, file);
     if (json_others(object, lists, names, sizeof names))
         text_note(model->notes, prefix, "%s%sunknown members are not looked at: %s", part, *part ? ": " : "",
