@@ -57,7 +57,7 @@ typedef struct program {
     char error[256];
     size_t read, written; /* tokens, and seconds that they took */
     double reading, writing;
-    int begins; /* what is written begins a text: some tokenizers drop a space there */
+    int alone, begins; /* nothing stands before what is written; nothing has been: some tokenizers drop a space there */
 } program;
 
 /* ==== The command line =========================================================================================== */
@@ -243,7 +243,7 @@ static const char *put_token(program *p, int32_t id, int first, int *stopped)
     *stopped = 0;
     if (p->opts.ids)
         printf("%s%ld", first ? "" : " ", (long)id);
-    size = tokenizer_piece(&p->tokens, id, first && p->begins, w->bytes + w->size, w->room - w->size);
+    size = tokenizer_piece(&p->tokens, id, p->begins, w->bytes + w->size, w->room - w->size);
     if (size > w->room - w->size) {
         size_t room = 2 * (w->size + size) + 64;
         char *larger = (char *)realloc(w->bytes, room);
@@ -251,8 +251,9 @@ static const char *put_token(program *p, int32_t id, int first, int *stopped)
             return "no memory";
         w->bytes = larger;
         w->room = room;
-        tokenizer_piece(&p->tokens, id, first && p->begins, w->bytes + w->size, room - w->size);
+        tokenizer_piece(&p->tokens, id, p->begins, w->bytes + w->size, room - w->size);
     }
+    p->begins = p->begins && size == 0;
     if (!p->opts.chat || chat_hear(&p->talk, &p->tokens, id, w->bytes + w->size, size))
         w->size += size;
     sure = before_stop(w, p->opts.stop, stopped);
@@ -341,6 +342,7 @@ static const char *write_text(program *p)
     const char *error = read_prompt(p), *ending;
     double start = program_now();
     int stopped = 0;
+    p->begins = p->opts.chat || p->alone;
     if (error)
         return error;
     for (size_t written = 0; written < p->opts.max_tokens && !stopped; written++) {
@@ -420,7 +422,7 @@ static const char *continue_text(program *p)
             error = read_input(p, &input, &size);
             text = input;
         }
-        p->begins = size == 0;
+        p->alone = size == 0;
         if (!error)
             error = tokenizer_begin(&p->tokens, &p->ids);
         if (!error)
@@ -543,7 +545,6 @@ static const char *converse_input(program *p, int *failed)
 static const char *chat_along(program *p, json config, int *failed)
 {
     const char *error = begin_chat(p, config);
-    p->begins = 1;
     if (!error && !p->opts.template_only)
         error = begin_text(p, 0);
     if (error || p->opts.count == 0)

@@ -947,7 +947,8 @@ static int made_for(const bpe_model *m)
         !m->normalizer_steps && m->cut_steps == 1 && first->kind == METASPACE && is_text(first->content, mark);
     int of_bytes = m->byte_fallback && m->fuse_unk && !m->ignore_merges && !m->bytes && !m->scores;
     return (of_bytes && ((marks && m->cut_steps == 0) || metaspace)
-                ? BPE_OF_LLAMA | (prepends || (metaspace && first->prepend == ALWAYS) ? BPE_OF_LEGACY : 0)
+                ? BPE_OF_LLAMA | (prepends || (metaspace && first->prepend == ALWAYS) ? BPE_OF_LEGACY : 0) |
+                      (prepends ? BPE_OF_SPACES : 0)
                 : 0) |
            (of_bytes && marks && !prepends &&
                     (m->cut_steps == 0 || (m->cut_steps == 1 && first->kind == SPLIT && is_text(first->literal, " ")))

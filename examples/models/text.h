@@ -48,7 +48,8 @@ static inline int text_begins(text_span s, text_span with)
 
 static inline int text_compare(text_span a, text_span b)
 {
-    int order = memcmp(a.text, b.text, a.size < b.size ? a.size : b.size);
+    size_t size = a.size < b.size ? a.size : b.size;
+    int order = size ? memcmp(a.text, b.text, size) : 0;
     return order ? order : (a.size > b.size) - (a.size < b.size);
 }
 

@@ -162,30 +162,101 @@ static void drop_empty(text_buffer *names)
     names->size = kept;
 }
 
+/* Appends `"": {"content": TEXT, "special": true}` for a token of the vocabulary that is not special yet. One that is
+   not in the vocabulary is told of, if it is said and no default. */
+static void add_special(tokenizer *tokens, const char *path, text_buffer *out, text_span name, int is_said)
+{
+    int32_t id = name.size ? bpe_id(&tokens->json, name.text, name.size) : 0;
+    char shown[NAME_SIZE], part[2 * NAME_SIZE];
+    if (id < 0 && is_said) {
+        snprintf(part, sizeof part, "the token \"%s\" is not in the vocabulary",
+                 shown_text(shown, sizeof shown, name.text, name.size));
+        note(tokens, path, part);
+    }
+    if (id < 0 || name.size == 0 || bpe_is_special(&tokens->json, id))
+        return;
+    text_append(out, text_word(out->size > 1 ? "," : ""));
+    text_append(out, text_word("\"\":{\"special\":true,\"content\":\""));
+    for (size_t i = 0; i < name.size; i++) {
+        char c = name.text[i];
+        snprintf(part, sizeof part, (unsigned char)c < 0x20 || c == '"' || c == '\\' ? "\\u%04x" : "%c", c);
+        text_append(out, text_word(part));
+    }
+    text_append(out, text_word("\"}"));
+}
+
+/* What is named as a special token and is in the vocabulary becomes one, as in transformers. */
+static const char *amend_named(tokenizer *tokens, const char *path, json config, const text_buffer *names, int is_said)
+{
+    static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens"};
+    text_buffer all = {NULL, 0, 0, 0};
+    json value;
+    const char *error = NULL;
+    text_append(&all, text_word("{"));
+    for (size_t at = 0; at < names->size;) {
+        const char *text = names->text + at + strlen(names->text + at) + 1;
+        add_special(tokens, path, &all, text_word(text), is_said);
+        at = (size_t)(text - names->text) + strlen(text) + 1;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        json list = json_get(config, lists[i]), token = json_first(list);
+        for (; list.type == JSON_ARRAY && token.type; token = json_next(token)) {
+            char text[NAME_SIZE];
+            size_t size =
+                json_string(token.type == JSON_OBJECT ? json_get(token, "content") : token, text, sizeof text);
+            if (size < sizeof text)
+                add_special(tokens, path, &all, text_of(text, size), 1);
+        }
+    }
+    text_append(&all, text_word("}"));
+    if (all.failed)
+        error = fail(tokens, path, TEXT_NO_MEMORY);
+    else if (all.size > 2 && !json_parse(&value, all.text, all.size, NULL) && bpe_amend(&tokens->json, value, path)) {
+        memcpy(tokens->error, tokens->json.error, sizeof tokens->error);
+        error = tokens->error;
+    }
+    free(all.text);
+    return error;
+}
+
+static void take_ids(tokenizer *tokens, json object)
+{
+    int32_t bos_id = token_of(tokens, json_get(object, "bos_token"));
+    int32_t eos_id = token_of(tokens, json_get(object, "eos_token"));
+    tokens->bos_id = bos_id >= 0 ? bos_id : tokens->bos_id;
+    tokens->eos_id = eos_id >= 0 ? eos_id : tokens->eos_id;
+}
+
 /* What `transformers` knows the special tokens by. map: special_tokens_map.json, which is looked at where
    tokenizer_config.json has no added_tokens_decoder. */
 static const char *take_names(tokenizer *tokens, const char *path, json config, const text_buffer *map)
 {
     text_buffer names = {NULL, 0, 0, 0};
-    json object;
+    json object = {JSON_NONE, NULL, NULL};
+    const char *error = NULL;
     add_names(&names, config, 0, 0);
     add_names(&names, json_get(config, "extra_special_tokens"), 1, 0);
     add_names(&names, json_get(config, "model_specific_special_tokens"), 1, 0);
     if (map->text && json_get(config, "added_tokens_decoder").type == JSON_NONE &&
-        !json_parse(&object, map->text, map->size - 1, NULL)) {
-        int32_t bos_id = token_of(tokens, json_get(object, "bos_token"));
-        int32_t eos_id = token_of(tokens, json_get(object, "eos_token"));
-        tokens->bos_id = bos_id >= 0 ? bos_id : tokens->bos_id;
-        tokens->eos_id = eos_id >= 0 ? eos_id : tokens->eos_id;
+        !json_parse(&object, map->text, map->size - 1, NULL))
         add_names(&names, object, 0, 1);
-    }
-    if (!tokens->is_bpe)
+    if (tokens->is_bpe)
+        error = amend_named(tokens, path, config, &names, 1);
+    else
         add_pieces(tokens, &names);
     add_defaults(&names, json_get(config, "tokenizer_class"));
     drop_empty(&names);
     tokens->names = names.text;
     tokens->names_size = names.size;
-    return names.failed ? fail(tokens, path, TEXT_NO_MEMORY) : NULL;
+    if (!error && names.failed)
+        error = fail(tokens, path, TEXT_NO_MEMORY);
+    if (!error && tokens->is_bpe) /* the defaults of a class, too */
+        error = amend_named(tokens, path, object, &names, 0);
+    if (error)
+        return error;
+    take_ids(tokens, config);
+    take_ids(tokens, object);
+    return NULL;
 }
 
 /* "chat_template" is a text, or several with names, of which that named "default" counts. */
@@ -262,26 +333,55 @@ static const char *use_flags(tokenizer *tokens, const char *path, json config)
     return NULL;
 }
 
-/* Whether texts get a space in front; and whether tokenizer_class says that transformers 5 cuts them otherwise than
-   tokenizer.json says. What is for bytes counts for a LlamaTokenizer, too. */
+/* Which class cuts texts in transformers 5: tokenizer_class of tokenizer_config.json or config.json, if any; that of the
+   kind of model where there is none, and of Qwen 2 always; of Mistral none. */
+static void take_class(tokenizer *tokens, json config)
+{
+    static const char *const usual[][2] = {{"gemma2", "GemmaTokenizer"},      {"gemma3", "GemmaTokenizer"},
+                                           {"gemma3_text", "GemmaTokenizer"}, {"gpt2", "GPT2Tokenizer"},
+                                           {"qwen2", "Qwen2Tokenizer"},       {"qwen3", "Qwen2Tokenizer"}};
+    json name = json_get(config, "tokenizer_class");
+    int is_qwen2 = strcmp(tokens->model_type, "qwen2") == 0;
+    if (name.type == JSON_STRING)
+        json_string(name, tokens->cut_as, sizeof tokens->cut_as);
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (strcmp(tokens->model_type, usual[i][0]) == 0 && (!*tokens->cut_as || is_qwen2))
+            snprintf(tokens->cut_as, sizeof tokens->cut_as, "%s", usual[i][1]);
+    if (strcmp(tokens->model_type, "mistral") == 0)
+        *tokens->cut_as = 0;
+}
+
+static int is_cut_as(const tokenizer *tokens, const char *name)
+{
+    return strncmp(tokens->cut_as, name, strlen(name)) == 0;
+}
+
+/* Whether texts get a space in front; and whether transformers 5 cuts them otherwise than tokenizer.json says. What is
+   for bytes counts for a LlamaTokenizer, too. */
 static const char *check_space(tokenizer *tokens, const char *path, json config)
 {
     static const char other[] =
         "normalizer and pre_tokenizer of tokenizer.json count here; transformers 5 has others for "
-        "this tokenizer_class";
+        "this tokenizer_class or model_type";
     int yes, no, is_as = tokens->json.made_for;
     const char *error = read_flag(tokens, path, config, "add_prefix_space", &yes, &no);
+    take_class(tokens, config);
+    if (!error && !tokens->is_bpe && is_cut_as(tokens, "LlamaTokenizer") && tokens->model.normalizer.add_dummy_prefix)
+        note(tokens, path,
+             "a text that begins with a space gets one more, as SentencePiece has it; transformers 5 adds none");
     if (error || !tokens->is_bpe)
         return error;
     if ((yes && !tokens->json.space_first && tokens->json.byte_level) ||
         (no && tokens->json.space_first && (tokens->json.byte_level || is_class(config, "Llama"))))
         return fail(tokens, path, "add_prefix_space is not as tokenizer.json has it");
-    if ((is_class(config, "LlamaTokenizer") && !tokens->json.bytes &&
+    if ((is_cut_as(tokens, "LlamaTokenizer") && !tokens->json.bytes &&
          (!(is_as & BPE_OF_LLAMA) || tokens->json.space_first != !no)) ||
-        (is_class(config, "GemmaTokenizer") && !tokens->json.bytes && !(is_as & BPE_OF_GEMMA)) ||
-        (is_class(config, "GPT2Tokenizer") && !tokens->json.bytes) ||
-        (is_class(config, "Qwen2Tokenizer") && !(is_as & BPE_OF_QWEN2)))
+        (is_cut_as(tokens, "GemmaTokenizer") && !tokens->json.bytes && !(is_as & BPE_OF_GEMMA)) ||
+        (is_cut_as(tokens, "GPT2Tokenizer") && !tokens->json.bytes) ||
+        (is_cut_as(tokens, "Qwen2Tokenizer") && !(is_as & BPE_OF_QWEN2)))
         note(tokens, path, other);
+    else if (is_cut_as(tokens, "LlamaTokenizer") && !tokens->json.bytes && is_as & BPE_OF_SPACES)
+        note(tokens, path, "a text that begins with a space gets one more, as in transformers 4; 5 adds none");
     if (yes && tokens->json.bytes && !tokens->json.space_first)
         note(tokens, path, "add_prefix_space does not count: tokenizer.json puts no space in front of texts");
     return NULL;
@@ -324,10 +424,10 @@ static const char *parse(tokenizer *tokens, const char *path, const text_buffer 
 }
 
 /* What else tokenizer_config.json has, and does not change which ids a text has. clean_up_tokenization_spaces changes
-   texts that transformers makes of ids, and split_special_tokens is what happens here whatever it says. */
+   texts that transformers makes of ids, and split_special_tokens is what happens in texts whatever it says. */
 /* clang-format off */
 static const char *const harmless[] = {
-    "boi_token", "chat_template", "eoi_token", "errors", "image_token", "legacy", "response_schema",
+    "boi_token", "chat_template", "eoi_token", "errors", "extra_ids", "fast", "image_token", "legacy", "response_schema",
     "sp_model_kwargs", "spaces_between_special_tokens", "split_special_tokens", "transformers_version",
     "trust_remote_code", "use_default_system_prompt", "use_fast", NULL};
 /* clang-format on */
@@ -338,7 +438,7 @@ static void note_chats(tokenizer *tokens, const char *path, json config)
 {
     int legacy = json_get(config, "legacy").type == JSON_TRUE, made_for = tokens->json.made_for;
     int all = (made_for & BPE_OF_LEGACY) != 0;
-    if (tokens->is_bpe && is_class(config, "LlamaTokenizer") && tokens->chat_template && tokens->json.space_first &&
+    if (tokens->is_bpe && is_cut_as(tokens, "LlamaTokenizer") && tokens->chat_template && tokens->json.space_first &&
         made_for & BPE_OF_LLAMA && all != legacy)
         note(tokens, path,
              "in chats, a U+2581 stands behind special tokens where tokenizer.json puts one, as in "
@@ -352,23 +452,22 @@ static const char *use_config(tokenizer *tokens, const char *path, json config, 
     static const char *const *const lists[] = {used, harmless, added_beside, NULL};
     json token = json_first(json_get(config, "added_tokens_decoder"));
     char names[160], shown[200], cause[300];
-    int32_t id;
     const char *error = NULL;
+    tokens->has_config = 1;
     tokens->has_decoder = json_get(config, "added_tokens_decoder").type != JSON_NONE;
     if (tokens->is_bpe && bpe_amend(&tokens->json, json_get(config, "added_tokens_decoder"), path)) {
         memcpy(tokens->error, tokens->json.error, sizeof tokens->error);
         return tokens->error;
     }
-    if ((id = token_of(tokens, json_get(config, "bos_token"))) >= 0)
-        tokens->bos_id = id;
-    if ((id = token_of(tokens, json_get(config, "eos_token"))) >= 0)
-        tokens->eos_id = id;
     for (; token.type && !error; token = json_next(token))
         error = check_added(tokens, path, json_get(json_value(token), "content"),
                             json_get(json_value(token), "special").type == JSON_TRUE);
     if (error || (error = take_names(tokens, path, config, map)) != NULL ||
         (error = use_flags(tokens, path, config)) != NULL || (error = check_space(tokens, path, config)) != NULL)
         return error;
+    if (json_get(config, "split_special_tokens").type == JSON_TRUE)
+        note(tokens, path,
+             "split_special_tokens is true: in chats, special tokens of the template are tokens all the same");
     if (json_others(config, lists, names, sizeof names)) {
         snprintf(cause, sizeof cause, "unknown members are not looked at: %s",
                  shown_text(shown, sizeof shown, names, strlen(names)));
@@ -378,6 +477,19 @@ static const char *use_config(tokenizer *tokens, const char *path, json config, 
         error = copy_template(tokens, path, json_get(config, "chat_template"));
     note_chats(tokens, path, config);
     return error;
+}
+
+/* config.json says what kind of model it is, and perhaps the tokenizer's class. */
+static const char *use_model(tokenizer *tokens, const char *path, json config, const text_buffer *map)
+{
+    json type = json_get(config, "model_type"), name = json_get(config, "tokenizer_class");
+    (void)path;
+    (void)map;
+    if (type.type == JSON_STRING)
+        json_string(type, tokens->model_type, sizeof tokens->model_type);
+    if (name.type == JSON_STRING)
+        json_string(name, tokens->cut_as, sizeof tokens->cut_as);
+    return NULL;
 }
 
 /* added_tokens.json has spellings and ids. Beside tokenizer.json transformers makes them added tokens. */
@@ -433,9 +545,16 @@ static const char *open_config(tokenizer *tokens, const char *directory)
     if (!error)
         error = read_file(tokens, path, &map);
     if (!error)
+        error = open_json(tokens, directory, "config.json", use_model, NULL);
+    if (!error)
         error = open_json(tokens, directory, "tokenizer_config.json", use_config, &map);
-    if (!error && !tokens->names) /* there is no such file */
+    if (!error && !tokens->has_config) {
         error = take_names(tokens, path, none, &map);
+        if (!error)
+            error = join(tokens, path, directory, tokens->is_bpe ? "tokenizer.json" : "tokenizer.model");
+        if (!error)
+            error = check_space(tokens, path, none);
+    }
     if (!error && !(tokens->is_bpe && tokens->has_decoder))
         error = open_json(tokens, directory, "added_tokens.json", use_added, NULL);
     free(map.text);
@@ -723,6 +842,7 @@ int32_t tokenizer_special(const tokenizer *tokens, const char *name)
 
 size_t tokenizer_piece(const tokenizer *tokens, int32_t id, int first, char *out, size_t size)
 {
-    return tokens->is_bpe ? bpe_piece(&tokens->json, id, first, out, size)
-                          : sentencepiece_piece_bytes(&tokens->model, id, first, out, size);
+    if (tokens->is_bpe)
+        return bpe_piece(&tokens->json, id, first, out, size);
+    return id == tokens->model.unk_id ? 0 : sentencepiece_piece_bytes(&tokens->model, id, first, out, size);
 }

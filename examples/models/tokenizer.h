@@ -2,8 +2,7 @@
    where there is none, tokenizer.model (SentencePiece); with what tokenizer_config.json says about it. A token that
    only this or, where this has no added_tokens_decoder, added_tokens.json has is not found in texts: one that is not
    special is refused. Text is cut as tokenizer.json says. What transformers 5 cuts otherwise because of tokenizer_class
-   is noted, but for texts of a LlamaTokenizer that begin with a space: where the normalizer of the file writes U+2581,
-   as in those of Llama 2 and TinyLlama, transformers 5 has one of these less. It takes tokenizer.c and, beside this
+   and model_type is noted. It takes tokenizer.c and, beside this
    file, bpe.h and sentencepiece.h with what these take.
 
        tokenizer tokens;
@@ -36,7 +35,9 @@ typedef struct tokenizer {
     sentencepiece model, inside; /* or of tokenizer.model; inside: the same without a space in front of texts */
     trie tags;                   /* special tokens of tokenizer.model */
     size_t count;                /* ids are below it */
-    int has_decoder;             /* tokenizer_config.json has added_tokens_decoder */
+    int has_config, has_decoder; /* tokenizer_config.json is there; has added_tokens_decoder */
+    char model_type[32];         /* of config.json; "": nothing is known */
+    char cut_as[40];             /* the class by which transformers 5 cuts texts; "": by tokenizer.json */
 
     /* What stands before and behind every text: what the post_processor of tokenizer.json says; or the bos piece of
        tokenizer.model, of which add_bos_token and add_eos_token of tokenizer_config.json may say otherwise. */

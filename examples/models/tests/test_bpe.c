@@ -59,8 +59,8 @@ TEST(bpe_made_for)
     static const struct {
         const char *name;
         int made_for;
-    } cases[] = {{"llama2", BPE_OF_LLAMA | BPE_OF_LEGACY},
-                 {"phi3", BPE_OF_LLAMA | BPE_OF_LEGACY},
+    } cases[] = {{"llama2", BPE_OF_LLAMA | BPE_OF_LEGACY | BPE_OF_SPACES},
+                 {"phi3", BPE_OF_LLAMA | BPE_OF_LEGACY | BPE_OF_SPACES},
                  {"mistral", BPE_OF_LLAMA},
                  {"gemma", BPE_OF_GEMMA},
                  {"qwen2", BPE_OF_QWEN2},

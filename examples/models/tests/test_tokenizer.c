@@ -14,8 +14,9 @@
 
 /* ---- files ---- */
 
-static const char *const names[] = {"tokenizer.json",          "tokenizer.model",     "tokenizer_config.json",
-                                    "special_tokens_map.json", "chat_template.jinja", "added_tokens.json"};
+static const char *const names[] = {
+    "tokenizer.json",    "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja",
+    "added_tokens.json", "config.json"};
 
 static int begin(void)
 {
@@ -114,6 +115,7 @@ static void encodes(const char *path)
         text += length;
     }
     CHECK(text == size && memcmp(back, prompt, size) == 0);
+    CHECK(tokens.is_bpe || tokenizer_piece(&tokens, tokens.model.unk_id, 0, out, sizeof out) == 0);
     CHECK(tokenizer_piece(&tokens, -1, 0, out, sizeof out) == 0);
     CHECK(tokenizer_piece(&tokens, (int32_t)tokens.count, 0, out, sizeof out) == 0);
     tokenizer_ids_free(&ids);
@@ -242,8 +244,8 @@ TEST(tokenizer_tags)
 static void before(const char *config, size_t count, int32_t bos_id)
 {
     tokenizer tokens;
-    test_case("tokenizer_config.json %s", config);
-    write_text("tokenizer_config.json", config);
+    test_case("tokenizer_config.json %s", config ? config : "none");
+    write_file("tokenizer_config.json", config, config ? strlen(config) : 0);
     if (!CHECK(tokenizer_open(&tokens, directory) == NULL))
         return;
     CHECK(tokens.before_count == count && (count == 0 || tokens.before[0] == bos_id));
@@ -265,7 +267,8 @@ TEST(tokenizer_before)
     before("{\"add_bos_token\":true}", 0, -1);
     before("{\"add_bos_token\":true,\"bos_token\":\"<s>\"}", 0, 3);
     before("{\"bos_token\":{\"content\":\"<s>\"}}", 0, 3);
-    before("{\"bos_token\":\"ab\"}", 0, -1); /* no special token */
+    before("{\"bos_token\":\"ab\"}", 0, 2); /* which becomes a special token */
+    before("{\"bos_token\":\"x\"}", 0, -1);
     before("{\"bos_token\":[\"<s>\"]}", 0, -1);
     end();
     if (!begin())
@@ -296,8 +299,8 @@ static void after(const char *config, size_t count)
 {
     tokenizer tokens;
     tokenizer_ids ids = {NULL, 0, 0};
-    test_case("tokenizer_config.json %s", config);
-    write_text("tokenizer_config.json", config);
+    test_case("tokenizer_config.json %s", config ? config : "none");
+    write_file("tokenizer_config.json", config, config ? strlen(config) : 0);
     if (!CHECK(tokenizer_open(&tokens, directory) == NULL))
         return;
     CHECK(tokenizer_end(&tokens, &ids) == NULL && ids.count == count && (count == 0 || ids.ids[0] == tokens.eos_id));
@@ -325,18 +328,25 @@ TEST(tokenizer_after)
 }
 
 /* Members that nobody knows, and tokens that the vocabulary lacks: a line for each, or a message. */
-static void notes(const char *config, const char *line)
+static void notes_two(const char *config, const char *line, const char *more)
 {
     tokenizer tokens;
-    char want[500] = "";
-    test_case("tokenizer_config.json %s", config);
-    write_text("tokenizer_config.json", config);
+    char want[900] = "";
+    test_case("tokenizer_config.json %s", config ? config : "none");
+    write_file("tokenizer_config.json", config, config ? strlen(config) : 0);
     if (*line)
         snprintf(want, sizeof want, "%s/%s\n", directory, line);
+    if (*more)
+        snprintf(want + strlen(want), sizeof want - strlen(want), "%s/%s\n", directory, more);
     if (!CHECK(tokenizer_open(&tokens, directory) == NULL))
         return;
     CHECK(strcmp(tokens.notes, want) == 0 && !tokens.error[0]);
     tokenizer_close(&tokens);
+}
+
+static void notes(const char *config, const char *line)
+{
+    notes_two(config, line, "");
 }
 
 TEST(tokenizer_members)
@@ -392,39 +402,56 @@ TEST(tokenizer_classes)
 {
     static const char other[] =
         "normalizer and pre_tokenizer of tokenizer.json count here; transformers 5 has others for "
-        "this tokenizer_class";
+        "this tokenizer_class or model_type";
+    static const char spaces[] = "a text that begins with a space gets one more, as in transformers 4; 5 adds none";
     static const char legacy[] = "in chats, a U+2581 stands behind special tokens where tokenizer.json puts one, as in "
                                  "transformers 4; 5 goes by \"legacy\"";
     static const char space[] = "add_prefix_space does not count: tokenizer.json puts no space in front of texts";
     static const struct {
-        const char *kind, *config, *note;
+        const char *kind, *config, *note, *more, *model; /* model: config.json */
     } cases[] = {
-        {"llama2", "{\"tokenizer_class\":\"LlamaTokenizer\",\"bos_token\":\"<s>\",\"legacy\":false}", ""},
-        {"llama2", "{\"tokenizer_class\":\"LlamaTokenizer\",\"legacy\":true,\"chat_template\":\"x\"}", ""},
-        {"llama2", "{\"tokenizer_class\":\"LlamaTokenizerFast\",\"legacy\":false,\"chat_template\":\"x\"}", legacy},
-        {"mistral", "{\"tokenizer_class\":\"LlamaTokenizer\",\"chat_template\":\"x\"}", ""},
-        {"mistral", "{\"tokenizer_class\":\"LlamaTokenizer\",\"legacy\":true,\"chat_template\":\"x\"}", legacy},
-        {"metaspace", "{\"tokenizer_class\":\"LlamaTokenizer\",\"add_bos_token\":false}", other},
-        {"metaspace", "{\"tokenizer_class\":\"PreTrainedTokenizerFast\"}", ""},
-        {"llama3", "{\"tokenizer_class\":\"LlamaTokenizerFast\"}", ""},
-        {"llama3", "{\"add_prefix_space\":true}", space},
-        {"gemma", "{\"tokenizer_class\":\"GemmaTokenizer\",\"bos_token\":\"<bos>\"}", ""},
-        {"llama2", "{\"tokenizer_class\":\"GemmaTokenizer\"}", other},
-        {"qwen2", "{\"tokenizer_class\":\"Qwen2Tokenizer\",\"add_prefix_space\":false}", ""},
-        {"qwen2", "{\"tokenizer_class\":\"Qwen2Tokenizer\",\"add_prefix_space\":true}", space},
-        {"qwen35", "{\"tokenizer_class\":\"Qwen2Tokenizer\"}", other},
-        {"mistral", "{\"tokenizer_class\":\"GPT2Tokenizer\"}", other},
+        {"llama2", "{\"tokenizer_class\":\"LlamaTokenizer\",\"bos_token\":\"<s>\",\"legacy\":false}", spaces, "", NULL},
+        {"llama2", "{\"tokenizer_class\":\"LlamaTokenizer\",\"legacy\":true,\"chat_template\":\"x\"}", spaces, "",
+         NULL},
+        {"llama2", "{\"tokenizer_class\":\"LlamaTokenizerFast\",\"legacy\":false,\"chat_template\":\"x\"}", spaces,
+         legacy, NULL},
+        {"llama2", "{\"tokenizer_class\":\"LlamaTokenizerFast\"}", "", "", "{\"model_type\":\"mistral\"}"},
+        {"llama2", "{}", spaces, "", "{\"model_type\":\"llama\",\"tokenizer_class\":\"LlamaTokenizerFast\"}"},
+        {"llama2", "{}", other, "", "{\"model_type\":\"gemma2\"}"},
+        {"llama3", "{\"tokenizer_class\":\"LlamaTokenizerFast\"}", other, "", "{\"model_type\":\"qwen2\"}"},
+        {"llama3", "{\"tokenizer_class\":\"LlamaTokenizerFast\"}", "", "", "{\"model_type\":\"qwen3\"}"},
+        {"llama3", "{}", other, "", "{\"model_type\":\"qwen3\"}"},
+        {"llama3", NULL, other, "", "{\"model_type\":\"qwen3\"}"},
+        {"qwen2", "{}", "", "", "{\"model_type\":\"qwen3\"}"},
+        {"mistral", "{\"tokenizer_class\":\"LlamaTokenizer\",\"chat_template\":\"x\"}", "", "", NULL},
+        {"mistral", "{\"tokenizer_class\":\"LlamaTokenizer\",\"legacy\":true,\"chat_template\":\"x\"}", legacy, "",
+         NULL},
+        {"metaspace", "{\"tokenizer_class\":\"LlamaTokenizer\",\"add_bos_token\":false}", other, "", NULL},
+        {"metaspace", "{\"tokenizer_class\":\"PreTrainedTokenizerFast\"}", "", "", NULL},
+        {"llama3", "{\"tokenizer_class\":\"LlamaTokenizerFast\"}", "", "", NULL},
+        {"llama3", "{\"add_prefix_space\":true}", space, "", NULL},
+        {"gemma", "{\"tokenizer_class\":\"GemmaTokenizer\",\"bos_token\":\"<bos>\"}",
+         "the token \"<bos>\" is not in the vocabulary", "", NULL},
+        {"llama2", "{\"tokenizer_class\":\"GemmaTokenizer\"}", other, "", NULL},
+        {"qwen2", "{\"tokenizer_class\":\"Qwen2Tokenizer\",\"add_prefix_space\":false}", "", "", NULL},
+        {"qwen2", "{\"tokenizer_class\":\"Qwen2Tokenizer\",\"add_prefix_space\":true}", space, "", NULL},
+        {"qwen35", "{\"tokenizer_class\":\"Qwen2Tokenizer\"}", other, "", NULL},
+        {"mistral", "{\"tokenizer_class\":\"GPT2Tokenizer\"}", other, "", NULL},
     };
     if (!begin())
         return;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char name[64], line[400] = "";
+        const char *file = cases[i].config ? "tokenizer_config.json" : "tokenizer.json";
+        char name[64], line[400] = "", more[400] = "";
         snprintf(name, sizeof name, "%s.json", cases[i].kind);
         copy_file(GOLDEN "bpe", name);
         rename_file(name, "tokenizer.json");
         if (*cases[i].note)
-            snprintf(line, sizeof line, "tokenizer_config.json: %s", cases[i].note);
-        notes(cases[i].config, line);
+            snprintf(line, sizeof line, "%s: %s", file, cases[i].note);
+        if (*cases[i].more)
+            snprintf(more, sizeof more, "%s: %s", file, cases[i].more);
+        write_file("config.json", cases[i].model, cases[i].model ? strlen(cases[i].model) : 0);
+        notes_two(cases[i].config, line, more);
     }
     end();
 }
@@ -467,6 +494,46 @@ TEST(tokenizer_amends)
     end();
 #undef TOKEN
 #undef DECODER
+}
+
+/* What is named as a special token beside the vocabulary is one. */
+TEST(tokenizer_named)
+{
+    static const struct {
+        const char *config, *map;
+    } cases[] = {{"{\"eos_token\":\"ab\"}", NULL},
+                 {"{\"additional_special_tokens\":[\"ab\"]}", NULL},
+                 {"{\"extra_special_tokens\":[{\"content\":\"ab\"}]}", NULL},
+                 {"{\"extra_special_tokens\":{\"end\":\"ab\"}}", NULL},
+                 {"{}", "{\"pad_token\":\"ab\"}"},
+                 {"{}", "{\"additional_special_tokens\":[\"ab\"]}"}};
+    if (!begin())
+        return;
+    write_letters(0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tokenizer tokens;
+        tokenizer_ids ids = {NULL, 0, 0};
+        test_case("%s %s", cases[i].config, cases[i].map ? cases[i].map : "");
+        write_text("tokenizer_config.json", cases[i].config);
+        write_file("special_tokens_map.json", cases[i].map, cases[i].map ? strlen(cases[i].map) : 0);
+        if (!CHECK(tokenizer_open(&tokens, directory) == NULL))
+            continue;
+        CHECK(tokenizer_special(&tokens, "ab") == 2 && tokenizer_special(&tokens, "a") == -1 && !*tokens.notes);
+        CHECK(tokenizer_piece(&tokens, 2, 0, NULL, 0) == 0);
+        CHECK(tokenizer_encode_said(&tokens, "aab", NULL, 3, &ids) == NULL);
+        CHECK(ids.count == 2 && ids.ids[0] == 0 && ids.ids[1] == 2);
+        tokenizer_ids_free(&ids);
+        tokenizer_close(&tokens);
+    }
+    write_file("special_tokens_map.json", NULL, 0);
+    notes("{\"additional_special_tokens\":[\"<x>\"],\"pad_token\":\"<s>\"}",
+          "tokenizer_config.json: the token \"<x>\" is not in the vocabulary");
+    write_text("tekken.json", "{}");
+    notes("{}", "tekken.json: it is not looked at: where transformers 5 reads it, texts may be cut otherwise");
+    write_file("tekken.json", NULL, 0);
+    notes("{\"split_special_tokens\":true}", "tokenizer_config.json: split_special_tokens is true: in chats, special "
+                                             "tokens of the template are tokens all the same");
+    end();
 }
 
 /* Of more notes than there is room for, the first stay, each once, and the last line tells of the rest. */
