@@ -42,6 +42,14 @@ static const char *read_file(tokenizer *tokens, const char path[PATH_SIZE], text
     return error ? fail(tokens, path, error) : NULL;
 }
 
+static int exists(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file)
+        fclose(file);
+    return file || errno != ENOENT;
+}
+
 /* ---- what lies beside the vocabulary ---- */
 
 /* A token of tokenizer_config.json: "<s>", or an object whose content that is. -1: there is none such. */
@@ -544,6 +552,8 @@ static const char *open_config(tokenizer *tokens, const char *directory)
         error = join(tokens, path, directory, "special_tokens_map.json");
     if (!error)
         error = read_file(tokens, path, &map);
+    if (!error && (error = join(tokens, path, directory, "tekken.json")) == NULL && exists(path))
+        note(tokens, path, "it is not looked at: where transformers 5 reads it, texts may be cut otherwise");
     if (!error)
         error = open_json(tokens, directory, "config.json", use_model, NULL);
     if (!error)
@@ -562,14 +572,6 @@ static const char *open_config(tokenizer *tokens, const char *directory)
 }
 
 /* ---- the vocabulary ---- */
-
-static int exists(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    if (file)
-        fclose(file);
-    return file || errno != ENOENT;
-}
 
 static const char *open_bpe(tokenizer *tokens, const char *path)
 {
