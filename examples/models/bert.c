@@ -114,11 +114,24 @@ static void read_transformer(checkpoint *files, json sentences)
     }
 }
 
+/* The first that says something of the file's names of today and of old. */
+static json find_sentences(checkpoint *files)
+{
+    static const char *const kinds[] = {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"};
+    json object = {JSON_NONE, NULL, NULL};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !json_first(object).type; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "sentence_%s_config.json", kinds[i]);
+        object = read_beside(files, name);
+    }
+    return object;
+}
+
 /* max_seq_length; where it is missing the tokenizer's model_max_length; no more than there are positions. */
 static void read_lengths(bert *model)
 {
     checkpoint *files = &model->files;
-    json sentences = read_beside(files, "sentence_bert_config.json");
+    json sentences = find_sentences(files);
     json tokenizer = checkpoint_object(files, "tokenizer_config.json");
     size_t positions = model->config.max_position_embeddings, length;
     double most; /* what has no limit says 1e30 */

@@ -467,11 +467,20 @@ void checkpoint_generates(checkpoint *files, json g, int sample)
 json checkpoint_generation(checkpoint *files, int *sample)
 {
     static const char *const *const lists[] = {checkpoint_generating, NULL};
+    static const char *const both[] = {"do_sample",          "temperature", "top_k",     "top_p",
+                                       "repetition_penalty", "max_length",  "num_beams", "no_repeat_ngram_size"};
+    int said = 0;
     json g = checkpoint_object(files, "generation_config.json");
     if (g.type == JSON_NONE)
         g = files->config;
     else
         checkpoint_members(files, g, NULL, lists);
+    for (size_t i = 0; i < sizeof both / sizeof *both; i++)
+        said |= json_get(files->config, both[i]).type > JSON_NULL;
+    if (said && json_get(g, "_from_model_config").type == JSON_TRUE)
+        checkpoint_note(files,
+                        "%s: it counts, as in transformers 5: because of _from_model_config, 4 goes by config.json",
+                        path_of(files, g));
     *sample = checkpoint_flag(files, g, "do_sample", 0);
     checkpoint_generates(files, g, *sample);
     return g;

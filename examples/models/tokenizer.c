@@ -453,6 +453,24 @@ static void note_chats(tokenizer *tokens, const char *path, json config)
              "transformers 4; 5 goes by \"legacy\"");
 }
 
+/* The classes that transformers 5 makes anew have the added tokens of added_tokens_decoder alone. */
+static void note_added(tokenizer *tokens, const char *path, json config)
+{
+    static const char *const classes[] = {"LlamaTokenizer", "GemmaTokenizer", "GPT2Tokenizer", "Qwen2Tokenizer"};
+    long more = 0;
+    int anew = 0;
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        anew |= is_cut_as(tokens, classes[i]);
+    for (json token = json_first(json_get(config, "added_tokens_decoder")); token.type; token = json_next(token))
+        more--;
+    for (int32_t id = 0; tokens->is_bpe && id < tokens->json.count; id++)
+        more += bpe_is_added(&tokens->json, id);
+    if (tokens->is_bpe && tokens->has_decoder && anew && more > 0)
+        note(tokens, path,
+             "added_tokens_decoder has fewer tokens than tokenizer.json, which counts here; transformers 5 "
+             "knows no others");
+}
+
 static const char *use_config(tokenizer *tokens, const char *path, json config, const text_buffer *map)
 {
     static const char *const used[] = {
@@ -484,6 +502,7 @@ static const char *use_config(tokenizer *tokens, const char *path, json config, 
     if (!tokens->chat_template)
         error = copy_template(tokens, path, json_get(config, "chat_template"));
     note_chats(tokens, path, config);
+    note_added(tokens, path, config);
     return error;
 }
 

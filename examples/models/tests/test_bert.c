@@ -554,6 +554,13 @@ TEST(bert_defaults)
         CHECK(turn || strstr(model.files.notes, "/config_sentence_transformers.json: it does not count"));
         bert_close(&model);
     }
+    write_file(files[SENTENCES], "{}", 2); /* then by a name of old */
+    write_file("sentence_distilbert_config.json", "{\"max_seq_length\": 21}", 22);
+    if (CHECK(bert_open(&model, directory, NULL) == NULL)) {
+        CHECK(model.config.max_seq_length == 21);
+        bert_close(&model);
+    }
+    write_file("sentence_distilbert_config.json", NULL, 0);
     end_directory();
 }
 

@@ -1009,6 +1009,19 @@ TEST(decoder_generation)
         CHECK_NEAR((real)model.config.temperature, 1, 0);
         decoder_close(&model);
     }
+    for (int both = 0; both < 2; both++) { /* transformers 4 would go by config.json if that says more */
+        size_t size;
+        char *config = replaced(of[0], "{", both ? "{\"temperature\": 2, " : "{", 0, &size);
+        write_file(files[0], config, size);
+        fine = "{\"_from_model_config\": true, \"eos_token_id\": 5}";
+        write_file(files[2], fine, strlen(fine));
+        if (CHECK(decoder_open(&model, directory, NULL) == NULL)) {
+            CHECK(both ? strstr(model.files.notes, "generation_config.json: it counts, as in") != NULL
+                       : !*model.files.notes);
+            decoder_close(&model);
+        }
+    }
+    write_file(files[0], of[0].bytes, of[0].size);
     memset(huge, '[', sizeof huge);
     write_file(files[2], huge, sizeof huge);
     refuses(files[2], "byte ");
