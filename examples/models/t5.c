@@ -32,6 +32,14 @@ static void read_ids(checkpoint *files, json generation, t5_config *c)
                         "%s/generation_config.json: there is no eos_token_id: that of config.json ends a text, which "
                         "nothing does in transformers",
                         files->directory);
+    else if (json_get(generation, "eos_token_id").type <= JSON_NULL)
+        checkpoint_note(files,
+                        "%s/config.json: there is no eos_token_id: token 1 ends a text, which transformers 4 takes for "
+                        "it where it is missing, and nothing does elsewhere",
+                        files->directory);
+    if (checkpoint_flag(files, generation, "renormalize_logits", 0))
+        checkpoint_note(files, "%s: renormalize_logits is true, which is not done: scores may be others",
+                        files->directory);
     c->pad_id = (int32_t)pad;
     c->eos_id = (int32_t)eos;
     c->start_id = (int32_t)start;

@@ -1013,6 +1013,14 @@ TEST(t5_generation)
         CHECK(strstr(model.files.notes, "generation_config.json: there is no eos_token_id"));
         t5_close(&model);
     }
+    write_file(files[3], NULL, 0);
+    config = replaced(of[0], "\"eos_token_id\": 1", "\"renormalize_logits\": true", &size);
+    write_file(files[0], config, size);
+    if (CHECK(t5_open(&model, directory, NULL) == NULL)) {
+        CHECK(strstr(model.files.notes, "/config.json: there is no eos_token_id"));
+        CHECK(strstr(model.files.notes, ": renormalize_logits is true, which is not done"));
+        t5_close(&model);
+    }
     end_directory();
 }
 
