@@ -1028,7 +1028,7 @@ TEST(t5_generation)
 TEST(t5_settles)
 {
     static const char *const generation =
-        "{\"num_beams\": 3, \"no_repeat_ngram_size\": 2, \"length_penalty\": 0.5, \"early_stopping\": false, "
+        "{\"num_beams\": 3, \"no_repeat_ngram_size\": 2, \"length_penalty\": 0.5, "
         "\"max_new_tokens\": 8, \"eos_token_id\": 1, \"do_sample\": true}";
     static const char *const wrong[][2] = {
         {"\"num_beams\": 1025", "num_beams is above 1024"},
