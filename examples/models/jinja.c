@@ -999,7 +999,7 @@ static value parse_member(run *r, value v)
 {
     const token *t = now(r);
     call c = new_call(t->is);
-    if (t->kind != WORD && t->kind != NUMBER && t->kind != OTHER)
+    if (t->kind != WORD && t->kind != NUMBER && (t->kind != OTHER || !skips(r)))
         fail_token(r, "a name");
     next(r);
     if (!skips(r) && !(t->kind == WORD && is_next(r, "(") && (v.kind == STRING || v.kind == LIST || v.kind == DICT)))
@@ -1047,8 +1047,10 @@ static value parse_test(run *r, value v)
     next(r);
     if (accept(r, "(")) {
         parse_arguments(r, &c);
+    } else if (is_next(r, "is")) {
+        fail(r, "a test of a test");
     } else if ((now(r)->kind >= QUOTED && now(r)->kind <= OTHER) || is_next(r, "[ {") ||
-               (now(r)->kind == WORD && !is_next(r, "else or and is"))) {
+               (now(r)->kind == WORD && !is_next(r, "else or and"))) {
         add(r, &c.plain, parse_members(r, parse_primary(r)));
     }
     return skips(r) ? v : whole(BOOL, run_test(r, v, &c) != denies);
@@ -1340,6 +1342,8 @@ static value f_first(run *r, const call *c)
 {
     const items *of = iterate(r, c->self);
     int last = *c->name.text == 'l';
+    if (last && c->self.kind == ITERATOR)
+        fail_kind(r, "gone through backwards", c->self);
     return of->count ? of->values[last ? of->count - 1 : 0] : undefined(word("an element"));
 }
 
@@ -1349,7 +1353,8 @@ static value f_select(run *r, const call *c)
     const items *of = iterate(r, truth(c->self) ? c->self : undefined(word("nothing")));
     value made = new_items(r, ITERATOR), path = c->plain.count ? c->plain.values[0] : of_kind(MISSING);
     size_t by = c->name.size > 6;
-    if (c->named.count || (by && (path.kind != STRING || find_text(r, path, word("."), 0) != SIZE_MAX)))
+    if (c->named.count || (by && (path.kind != STRING || find_text(r, path, word("."), 0) != SIZE_MAX ||
+                                  (path.size && *path.text >= '0' && *path.text <= '9'))))
         fail(r, "%s has arguments that are not known here", show(r, c->name));
     for (size_t i = 0; i < of->count; i++) {
         value one = by ? item(r, of->values[i], path) : of->values[i];
@@ -1423,7 +1428,7 @@ static int run_test(run *r, value v, call *c)
                  {"string", 1 << STRING},
                  {"mapping", 1 << DICT},
                  {"sequence", LONG},
-                 {"iterable", LONG | 1 << ITERATOR}};
+                 {"iterable", LONG | 1 << ITERATOR | 1 << LOOP}};
     if (is_in(c->name, "eq equalto == ne != in")) {
         bind(r, c, "other");
         if (c->a[0].kind == MISSING)
@@ -1431,8 +1436,10 @@ static int run_test(run *r, value v, call *c)
         return is_in(c->name, "in") ? contains(r, c->a[0], v) : equal(r, v, c->a[0]) == !is_in(c->name, "ne !=");
     }
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        if (is_in(c->name, tests[i].called))
+        if (is_in(c->name, tests[i].called)) {
+            bind(r, c, "");
             return tests[i].kinds >> v.kind & 1;
+        }
     if (!is_in(c->name, "true false"))
         fail(r, "there is no test %s here", show(r, c->name));
     return v.kind == BOOL && v.u.whole == is_in(c->name, "true");
@@ -1448,8 +1455,11 @@ static value make_range(run *r, call *c)
     if (at.kind != INT || c->a[1].kind != INT || c->a[2].kind != INT || c->a[2].u.whole == 0)
         fail(r, "range: a bound that is no integer, or a step of 0");
     sign = word(c->a[2].u.whole < 0 ? ">" : "<");
-    for (; compare(r, sign, at, c->a[1]); at = binary(r, word("+"), at, c->a[2]))
+    for (; compare(r, sign, at, c->a[1]); at = binary(r, word("+"), at, c->a[2])) {
+        if (made.u.list->count == 100000)
+            fail(r, "range: more than 100000 numbers");
         add(r, made.u.list, at);
+    }
     return made;
 }
 
@@ -1514,21 +1524,27 @@ static value captured(run *r, const char *end, scope *outer)
 /* Up to the end of the tag; c: the arguments, or NULL. */
 static void parse_parameters(run *r, call *c)
 {
-    size_t place = 0, taken = 0;
-    expect(r, "(");
-    for (; !accept(r, ")"); place++) {
-        value name = take_name(r), v = undefined(name);
-        const value *found = !c ? NULL : place < c->plain.count ? &c->plain.values[place] : find(r, &c->named, name);
-        if (accept(r, "=")) {
-            r->skipping += found != NULL;
-            v = parse(r);
-            r->skipping -= found != NULL;
+    size_t begin = r->at, taken = 0;
+    for (int pass = c ? 0 : 1; pass < 2; pass++) {
+        seek(r, begin);
+        expect(r, "(");
+        for (size_t place = taken = 0; !accept(r, ")"); place++) {
+            value name = take_name(r), v = undefined(name);
+            const value *found = !c                       ? NULL
+                                 : place < c->plain.count ? &c->plain.values[place]
+                                                          : find(r, &c->named, name);
+            int others = found || pass == 0, defaults = accept(r, "=");
+            if (defaults) {
+                r->skipping += others;
+                v = parse(r);
+                r->skipping -= others;
+            }
+            if (!skips(r) && (pass == 0 || (defaults && !found)))
+                set(r, name, found ? *found : pass ? v : undefined(name));
+            taken += found != NULL;
+            if (!is_next(r, ")"))
+                expect(r, ",");
         }
-        if (!skips(r))
-            set(r, name, found ? *found : v);
-        taken += found != NULL;
-        if (!is_next(r, ")"))
-            expect(r, ",");
     }
     if (c && taken < c->plain.count + c->named.count / 2)
         fail(r, "the macro has arguments that are not known");

@@ -137,8 +137,16 @@ static const jinja_golden jinja_goldens[] = {
      "ndif%}{{1}} {{+ 2 }} {{- 3 }}", 0,
      "uelEtight1 23"},
     {"{{ {1: 'x'}[1] }}{{ [1, 2,]|length }}{{ {'a': 1,}|length }}{{ ()|length }}{{ {'a': 1} is mapp"
-     "ing and 1 or 2 }}\n", 0,
+     "ing and 1 or 2 }}", 0,
      "x2101"},
+    {"{% set b='x' %}{% macro f(b=b) %}[{{ b }}]{% endmacro %}{{ f() }}{{ f('y') }}", 0,
+     "[][y]"},
+    {"{% set c='x' %}{% macro f(a=c, c='y') %}[{{ a }}{{ c }}]{% endmacro %}{{ f() }}{{ f(c='z') }}"
+     "{{ f(1, 2) }}", 0,
+     "[y][zz][12]"},
+    {"{% for m in messages %}{{ loop is iterable }}{{ loop is sequence }}{% endfor %}{{ range(3)|la"
+     "st }}{{ 'abc'|last }}\n", 0,
+     "TrueFalseTrueFalse2c"},
     {"{%- for m in messages %}{%- set said = m.content %}\n{%- if m.role == 'assistant' and '</thin"
      "k>' in said %}{%- set said = said.split('</think>')[-1].lstrip('\\n') %}{%- endif %}\n{{- '<|"
      "im_start|>' + m.role + '\\n' + said + '<|im_end|>' + '\\n' }}{%- endfor %}\n{%- if add_genera"
@@ -372,6 +380,9 @@ static const jinja_golden jinja_goldens[] = {
 
 /* What jinja2 refuses. */
 static const char *const jinja_failing[] = {
+    "{{ (messages|selectattr('role','equalto','user')|last).content }}",
+    "{{ messages is defined is true }}",
+    "{{ range(100001)|length }}",
     "{{ x.y }}",
     "{{ messages[0].nope.x }}",
     "{{ 'a' + 1 }}",
@@ -414,6 +425,9 @@ static const char *const jinja_failing[] = {
 
 /* What jinja2 renders, and jinja.c refuses. */
 static const char *const jinja_refused[] = {
+    "{{ [['',1],['y',2]]|selectattr('0')|list|length }}",
+    "{{ [['a','b']].0.1 }}",
+    "{{ ['a'].00 }}",
     "{{ messages[1].content[::-1] }}",
     "{{ [1,2,3][::-1] }}",
     "{{ [1,2,3][:-1] }}",

@@ -127,9 +127,17 @@ x
 {% if messages[0].role == 'user' %}u{% elif messages[0].role == 'x' %}x{% else %}e{% endif %}{% if false %}{% elif true %}el{% endif %}{% if 0 %}{% else %}E{% endif %}{%if true%}tight{%endif%}{{1}} {{+ 2 }} {{- 3 }}
 ====
 {{ {1: 'x'}[1] }}{{ [1, 2,]|length }}{{ {'a': 1,}|length }}{{ ()|length }}{{ {'a': 1} is mapping and 1 or 2 }}
+====
+{% set b='x' %}{% macro f(b=b) %}[{{ b }}]{% endmacro %}{{ f() }}{{ f('y') }}
+====
+{% set c='x' %}{% macro f(a=c, c='y') %}[{{ a }}{{ c }}]{% endmacro %}{{ f() }}{{ f(c='z') }}{{ f(1, 2) }}
+====
+{% for m in messages %}{{ loop is iterable }}{{ loop is sequence }}{% endfor %}{{ range(3)|last }}{{ 'abc'|last }}
 '''
 
-FAILING = ["{{ x.y }}", "{{ messages[0].nope.x }}", "{{ 'a' + 1 }}", "{{ x + 1 }}", "{{ raise_exception('Bad ' ~ 1) }}", "{{ 1 / 0 }}",
+FAILING = ["{{ (messages|selectattr('role','equalto','user')|last).content }}", "{{ messages is defined is true }}",
+           "{{ range(100001)|length }}",
+           "{{ x.y }}", "{{ messages[0].nope.x }}", "{{ 'a' + 1 }}", "{{ x + 1 }}", "{{ raise_exception('Bad ' ~ 1) }}", "{{ 1 / 0 }}",
            "{% for i in 5 %}{% endfor %}", "{{ none|length }}", "{{ x() }}", "{{ 'abc'.index('z') }}", "{{ {[]: 1} }}",
            "{% set a, b = [1] %}", "{% set a, b = [1, 2, 3] %}", "{{ [1] < ['a'] }}", "{{ 1 in 'a' }}", "{{ x in 'a' }}",
            "{% set x = {} %}{% set x.y = 1 %}", "{% set x = none %}{{ x[1:] }}", "{% if %}", "{{ 'a }}", "{{ 1 + }}", "{% for %}", "{{ (1 }}", "{% endif %}",
@@ -137,7 +145,10 @@ FAILING = ["{{ x.y }}", "{{ messages[0].nope.x }}", "{{ 'a' + 1 }}", "{{ x + 1 }
            "{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "{{ [1][::0] }}", "{{ [x]|tojson }}", "{{ x|dictsort }}", "{{ [[1]]|unique|list }}", "{{ [1]|indent }}", "{{ (1,2)|map('upper')|length }}"]
 
 # rendered by jinja2, and refused here
-REFUSED = [r"{{ messages[1].content[::-1] }}",
+REFUSED = [r"{{ [['',1],['y',2]]|selectattr('0')|list|length }}",
+           r"{{ [['a','b']].0.1 }}",
+           r"{{ ['a'].00 }}",
+           r"{{ messages[1].content[::-1] }}",
            r"{{ [1,2,3][::-1] }}",
            r"{{ [1,2,3][:-1] }}",
            r"{{ [1,2,3][5:] }}",
