@@ -452,6 +452,9 @@ static const char *begin_chat(program *p, json config)
         opts.family = chat_family_named(p->opts.family);
     else if (!p->tokens.chat_template)
         opts.family = chat_family_of(&p->tokens, type);
+    if (opts.family != CHAT_NONE && !p->opts.family)
+        fprintf(stderr, "13_generate: the model has no chat template: that of %s stands in for it\n",
+                chat_family_name(opts.family));
     opts.system = p->opts.system;
     opts.no_thinking = p->opts.no_thinking;
     opts.date = p->opts.date;

@@ -308,6 +308,8 @@ static const struct {
     {"deepseek_v3", "experts, and keys and values that are made of a shorter vector are missing here"},
     {"llama4", "experts, and attention in chunks are missing here"},
     {"mllama", "layers that attend to pictures are missing here"},
+    {"llava", "pictures, and the text part's own config are missing here"},
+    {"vaultgemma", "it has norms before attention and feed-forward alone, unlike gemma2"},
     {"mistral3", "pictures, and the text part's own config are missing here"},
     {"gemma", "a gemma has norms before attention and feed-forward alone, unlike gemma2"},
     {"gemma3n", "embeddings of each layer, and layers that share keys and values are missing here"},
@@ -337,7 +339,9 @@ static const struct {
     {"nemotron_h", "layers of a state space are missing here"},
     {"lfm2", "layers of convolutions are missing here"},
     /* encoders and decoders */
+    {"mt5", "its vocabulary was not tried here"},
     {"umt5", "a bias by distance for each layer is missing here"},
+    {"t5gemma", "rotations and four norms in an encoder and decoder are missing here"},
     {"longt5", "attention to what is near and to summaries is missing here"},
     {"switch_transformers", "experts are missing here"},
     {"bart", "learnt positions and layer norms are missing here"},

@@ -358,8 +358,11 @@ static int has_generation(const loader *load)
    which. */
 static json find_member(const loader *load, const char *name, json *object)
 {
-    json value = json_get(*object = load->generation, name);
-    return value.type != JSON_NONE || has_generation(load) ? value : json_get(*object = load->config, name);
+    json value = json_get(*object = load->generation, name), inside = json_get(load->config, name);
+    if (has_generation(load) || value.type > JSON_NULL || (value.type == JSON_NULL && inside.type <= JSON_NULL))
+        return value;
+    *object = load->config;
+    return inside;
 }
 
 /* The id that such a member says; where there is none, the family's, if the vocabulary has it. */
@@ -445,12 +448,17 @@ static void read_generation(loader *load)
 static void open_generation(loader *load)
 {
     static const char *const names[] = {"repetition_penalty", "num_beams", "no_repeat_ngram_size"};
+    static const char *const drawn[] = {"temperature", "top_k", "top_p"};
     json c = load->config;
     size_t i;
     load->generation = checkpoint_generation(load->files, &load->sample);
     if (!load->whole || has_generation(load))
         return;
     /* transformers looks into text_config then */
+    checkpoint_generates(load->files, c, load->sample);
+    for (i = 0; load->sample && i < 3; i++)
+        if (is_there(json_get(c, drawn[i])))
+            refuse(load, c, drawn[i], "of text_config changes texts: generation_config.json is to say it");
     if (flag(load, "do_sample", 0))
         refuse(load, c, "text_config.do_sample", "is true: generation_config.json is to say it");
     for (i = 0; i < sizeof names / sizeof *names; i++)

@@ -340,8 +340,10 @@ int main(int argc, char **argv)
             o.escapes = 1;
         else if (strcmp(argv[i], "--extra-ids") == 0 && i + 1 < argc && (o.extra_ids = number(argv[i + 1], 0)) >= 0)
             i++;
-        else
+        else if (strcmp(argv[i], "--extra-ids") == 0)
             return usage(stderr);
+        else
+            return program_wrong("there is no option", argv[i], NULL);
     }
     if (i == argc || (o.ids && o.decode))
         return usage(stderr);

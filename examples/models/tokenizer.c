@@ -113,7 +113,7 @@ static void add_names(text_buffer *names, json object, int all, int is_over)
 }
 
 /* The names that the classes of `transformers` give to tokens by themselves. */
-static void add_defaults(text_buffer *names, json class_name)
+static void add_defaults(text_buffer *names, const char *name)
 {
     static const struct {
         const char *begins, *bos, *eos, *unk, *pad;
@@ -122,9 +122,7 @@ static void add_defaults(text_buffer *names, json class_name)
                    {"Gemma", "\"<bos>\"", "\"<eos>\"", "\"<unk>\"", "\"<pad>\""},
                    {"Qwen2", "null", "\"<|endoftext|>\"", "\"<|endoftext|>\"", "\"<|endoftext|>\""},
                    {"GPT2", "\"<|endoftext|>\"", "\"<|endoftext|>\"", "\"<|endoftext|>\"", "null"}};
-    char name[NAME_SIZE];
-    json_string(class_name, name, sizeof name);
-    for (size_t i = 0; class_name.type == JSON_STRING && i < sizeof classes / sizeof *classes; i++) {
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
         const char *const known[] = {"bos_token", "eos_token", "unk_token", "pad_token"};
         const char *const texts[] = {classes[i].bos, classes[i].eos, classes[i].unk, classes[i].pad};
         size_t length = strlen(classes[i].begins);
@@ -235,6 +233,22 @@ static void take_ids(tokenizer *tokens, json object)
     tokens->eos_id = eos_id >= 0 ? eos_id : tokens->eos_id;
 }
 
+/* Which class cuts texts in transformers 5: tokenizer_class of tokenizer_config.json or config.json, if any; that of the
+   kind of model where there is none, and of Qwen 2 always. */
+static void take_class(tokenizer *tokens, json config)
+{
+    static const char *const usual[][2] = {{"gemma2", "GemmaTokenizer"},      {"gemma3", "GemmaTokenizer"},
+                                           {"gemma3_text", "GemmaTokenizer"}, {"gpt2", "GPT2Tokenizer"},
+                                           {"qwen2", "Qwen2Tokenizer"},       {"qwen3", "Qwen2Tokenizer"}};
+    json name = json_get(config, "tokenizer_class");
+    int is_qwen2 = strcmp(tokens->model_type, "qwen2") == 0;
+    if (name.type == JSON_STRING)
+        json_string(name, tokens->cut_as, sizeof tokens->cut_as);
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (strcmp(tokens->model_type, usual[i][0]) == 0 && (!*tokens->cut_as || is_qwen2))
+            snprintf(tokens->cut_as, sizeof tokens->cut_as, "%s", usual[i][1]);
+}
+
 /* What `transformers` knows the special tokens by. map: special_tokens_map.json, which is looked at where
    tokenizer_config.json has no added_tokens_decoder. */
 static const char *take_names(tokenizer *tokens, const char *path, json config, const text_buffer *map)
@@ -242,6 +256,7 @@ static const char *take_names(tokenizer *tokens, const char *path, json config, 
     text_buffer names = {NULL, 0, 0, 0};
     json object = {JSON_NONE, NULL, NULL};
     const char *error = NULL;
+    take_class(tokens, config);
     add_names(&names, config, 0, 0);
     add_names(&names, json_get(config, "extra_special_tokens"), 1, 0);
     add_names(&names, json_get(config, "model_specific_special_tokens"), 1, 0);
@@ -252,7 +267,7 @@ static const char *take_names(tokenizer *tokens, const char *path, json config, 
         error = amend_named(tokens, path, config, &names, 1);
     else
         add_pieces(tokens, &names);
-    add_defaults(&names, json_get(config, "tokenizer_class"));
+    add_defaults(&names, tokens->cut_as);
     drop_empty(&names);
     tokens->names = names.text;
     tokens->names_size = names.size;
@@ -267,17 +282,20 @@ static const char *take_names(tokenizer *tokens, const char *path, json config, 
     return NULL;
 }
 
-/* "chat_template" is a text, or several with names, of which that named "default" counts. */
+/* "chat_template" is a text, or several with names, of which that named "default" counts: an object, or a list of
+   objects with "name" and "template". */
 static const char *copy_template(tokenizer *tokens, const char *path, json value)
 {
+    int several = value.type == JSON_ARRAY || value.type == JSON_OBJECT;
     size_t size;
-    json entry;
-    if (value.type == JSON_ARRAY) {
-        for (entry = json_first(value); entry.type; entry = json_next(entry))
-            if (json_is(json_get(entry, "name"), "default"))
-                break;
-        value = json_get(entry, "template");
-    }
+    json entry, of = value;
+    if (value.type == JSON_OBJECT)
+        value = json_get(of, "default");
+    for (entry = json_first(of); of.type == JSON_ARRAY && entry.type; entry = json_next(entry))
+        if (json_is(json_get(entry, "name"), "default"))
+            value = json_get(entry, "template");
+    if (value.type != JSON_STRING && (several || value.type > JSON_NULL))
+        note(tokens, path, several ? "chat_template has none that is named \"default\"" : "chat_template is no text");
     if (value.type != JSON_STRING)
         return NULL;
     size = json_string(value, NULL, 0);
@@ -341,27 +359,10 @@ static const char *use_flags(tokenizer *tokens, const char *path, json config)
     return NULL;
 }
 
-/* Which class cuts texts in transformers 5: tokenizer_class of tokenizer_config.json or config.json, if any; that of the
-   kind of model where there is none, and of Qwen 2 always; of Mistral none. */
-static void take_class(tokenizer *tokens, json config)
-{
-    static const char *const usual[][2] = {{"gemma2", "GemmaTokenizer"},      {"gemma3", "GemmaTokenizer"},
-                                           {"gemma3_text", "GemmaTokenizer"}, {"gpt2", "GPT2Tokenizer"},
-                                           {"qwen2", "Qwen2Tokenizer"},       {"qwen3", "Qwen2Tokenizer"}};
-    json name = json_get(config, "tokenizer_class");
-    int is_qwen2 = strcmp(tokens->model_type, "qwen2") == 0;
-    if (name.type == JSON_STRING)
-        json_string(name, tokens->cut_as, sizeof tokens->cut_as);
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (strcmp(tokens->model_type, usual[i][0]) == 0 && (!*tokens->cut_as || is_qwen2))
-            snprintf(tokens->cut_as, sizeof tokens->cut_as, "%s", usual[i][1]);
-    if (strcmp(tokens->model_type, "mistral") == 0)
-        *tokens->cut_as = 0;
-}
-
+/* Of Mistral it does by tokenizer.json. */
 static int is_cut_as(const tokenizer *tokens, const char *name)
 {
-    return strncmp(tokens->cut_as, name, strlen(name)) == 0;
+    return strcmp(tokens->model_type, "mistral") != 0 && strncmp(tokens->cut_as, name, strlen(name)) == 0;
 }
 
 /* Whether texts get a space in front; and whether transformers 5 cuts them otherwise than tokenizer.json says. What is
@@ -373,7 +374,6 @@ static const char *check_space(tokenizer *tokens, const char *path, json config)
         "this tokenizer_class or model_type";
     int yes, no, is_as = tokens->json.made_for;
     const char *error = read_flag(tokens, path, config, "add_prefix_space", &yes, &no);
-    take_class(tokens, config);
     if (!error && !tokens->is_bpe && is_cut_as(tokens, "LlamaTokenizer") && tokens->model.normalizer.add_dummy_prefix)
         note(tokens, path,
              "a text that begins with a space gets one more, as SentencePiece has it; transformers 5 adds none");
@@ -571,6 +571,8 @@ static const char *open_config(tokenizer *tokens, const char *directory)
         error = join(tokens, path, directory, "special_tokens_map.json");
     if (!error)
         error = read_file(tokens, path, &map);
+    if (!error && (error = join(tokens, path, directory, "additional_chat_templates")) == NULL && exists(path))
+        note(tokens, path, "templates in it are not looked at");
     if (!error && (error = join(tokens, path, directory, "tekken.json")) == NULL && exists(path))
         note(tokens, path, "it is not looked at: where transformers 5 reads it, texts may be cut otherwise");
     if (!error)

@@ -119,7 +119,8 @@ part_model() {
         echo "skip script is not installed"
     fi
     tool=grammar
-    minds ": usage" 2 "usage: grammar" --corpse
+    minds ": usage" 2 "usage: grammar"
+    minds ": an option" 2 "grammar: there is no option '--corpse'" --corpse
     check "grammar --help" is_narrow "$B/grammar"
 }
 part_corpus() {

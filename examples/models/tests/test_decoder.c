@@ -865,6 +865,9 @@ TEST(decoder_altered_others)
          "text_config.do_sample is true"},
         {"\"text_config\": {", "\"text_config\": {\"repetition_penalty\": 1.3,", "config.json",
          "repetition_penalty of text_config"},
+        {"\"text_config\": {", "\"text_config\": {\"suppress_tokens\": [1],", "config.json", "suppress_tokens is"},
+        {"\"text_config\": {", "\"do_sample\": true, \"text_config\": {\"top_k\": 5,", "config.json",
+         "top_k of text_config"},
         {"\"text_config\": {", "\"text_config\": {\"no_repeat_ngram_size\": 0, \"num_beams\": 1,", "", ""},
         {"\"sliding_window_pattern\": 2", "\"sliding_window_pattern\": 0", "config.json", "sliding_window_pattern"}};
     static const char *const oss[][4] = {
@@ -949,9 +952,14 @@ TEST(decoder_unknown_members)
         CHECK(strstr(model.files.notes, wanted[i]) && end && !end[1]);
         decoder_close(&model);
     }
+    decoder model; /* an eos_token_id of null is none: that of text_config counts */
+    if (write_replaced(of, "\"text_config\": {", "\"eos_token_id\": null, \"text_config\": {") &&
+        CHECK(decoder_open(&model, directory, NULL) == NULL)) {
+        CHECK(model.config.eos_count == 1 && model.config.eos_ids[0] == 1);
+        decoder_close(&model);
+    }
     write_file(files[0], of[0].bytes, of[0].size);
     const char *generation = "{\"foo\": 1, \"do_sample\": false}";
-    decoder model;
     write_file(files[2], generation, strlen(generation));
     if (CHECK(decoder_open(&model, directory, NULL) == NULL)) {
         CHECK(strstr(model.files.notes, "generation_config.json: unknown members are not looked at: foo\n"));

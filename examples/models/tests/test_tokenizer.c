@@ -528,6 +528,12 @@ TEST(tokenizer_named)
     write_file("special_tokens_map.json", NULL, 0);
     notes("{\"additional_special_tokens\":[\"<x>\"],\"pad_token\":\"<s>\"}",
           "tokenizer_config.json: the token \"<x>\" is not in the vocabulary");
+    notes("{\"chat_template\":[{\"name\":\"rag\",\"template\":\"a\"}]}",
+          "tokenizer_config.json: chat_template has none that is named \"default\"");
+    notes("{\"chat_template\":5}", "tokenizer_config.json: chat_template is no text");
+    write_file("additional_chat_templates", "", 0);
+    notes("{}", "additional_chat_templates: templates in it are not looked at");
+    write_file("additional_chat_templates", NULL, 0);
     write_text("tekken.json", "{}");
     notes("{}", "tekken.json: it is not looked at: where transformers 5 reads it, texts may be cut otherwise");
     write_file("tekken.json", NULL, 0);
@@ -608,6 +614,11 @@ TEST(tokenizer_templates)
     write_text("tokenizer_config.json", "{\"chat_template\":[{\"name\":\"tools\",\"template\":\"t\"},"
                                         "{\"name\":\"default\",\"template\":\"d\"}]}");
     template_is("d");
+    write_text("tokenizer_config.json", "{\"chat_template\":[{\"name\":\"default\",\"template\":\"d\"},"
+                                        "{\"name\":\"default\",\"template\":\"e\"}]}");
+    template_is("e");
+    write_text("tokenizer_config.json", "{\"chat_template\":{\"tools\":\"t\",\"default\":\"o\"}}");
+    template_is("o");
     write_text("tokenizer_config.json", "{\"chat_template\":[{\"name\":\"tools\",\"template\":\"t\"}]}");
     template_is(NULL);
     write_text("tokenizer_config.json", "{\"chat_template\":[1,null,{\"name\":\"default\",\"template\":7}]}");

@@ -41,7 +41,7 @@ part_tools() {
     minds ": not an id" 1 "tokenize: number 2 of the ids is not an id" --decode "$model" 5 5x
     minds ": contradictory options" 2 "usage: tokenize" --ids --decode "$model" 5
     minds ": usage" 2 "usage: tokenize"
-    minds ": an unknown option" 2 "usage: tokenize" --idz "$model" text
+    minds ": an unknown option" 2 "tokenize: there is no option '--idz'" --idz "$model" text
     minds ": no such file" 1 "tokenize: $work/none: cannot be opened" "$work/none" text
     minds ": a directory" 1 "tokenize: $work: cannot be read" "$work" text
     no_room output "$model" text

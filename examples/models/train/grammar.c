@@ -11,6 +11,9 @@
    Sentences come from patterns (see `patterns`) and make sense as far as the classes of nouns go: who can read, what
    can be eaten. Each has one translation. Where French leaves a choice the grammar has made it: "you" is "vous", "they"
    "ils", a question has "est-ce que", the English past is the passé composé. */
+#define _DEFAULT_SOURCE 1 /* for program.h */
+#include "../program.h"
+
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -1708,13 +1711,18 @@ int main(int argc, char **argv)
 {
     const char *action = argc > 1 ? argv[1] : "";
     size_t count = argc == 3 ? (size_t)strtoul(argv[2], NULL, 10) : SENTENCES;
+    program_begin("grammar");
     if (is_word(action, "--corpus") && argc <= 3)
         each_pair(count, print_pair, stdout);
     else if (is_word(action, "--held-out") && argc == 2)
         each_held_out(print_held_out, stdout);
     else if (is_word(action, "--known") && argc == 2)
         print_known();
+    else if (is_word(action, "--help"))
+        return program_help(help);
+    else if (strncmp(action, "--", 2) == 0 && !is_word(action, "--corpus") && argc == 2)
+        return program_wrong("there is no option", action, NULL);
     else
-        return fputs(help, is_word(action, "--help") ? stdout : stderr), is_word(action, "--help") ? 0 : 2;
+        return fputs(help, stderr), 2;
     return fflush(stdout) != 0;
 }
