@@ -409,6 +409,28 @@ static const char *read_ids(program *p)
     return error;
 }
 
+/* How many of the tokens have no bytes: special ones, which no text has. */
+static size_t count_special(const program *p, const tokenizer_ids *ids)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < ids->count; i++)
+        count += tokenizer_piece(&p->tokens, ids->ids[i], 0, NULL, 0) == 0;
+    return count;
+}
+
+/* Says that what is spelt like a special token is none. */
+static void note_special(const program *p, const char *text, size_t size)
+{
+    tokenizer_ids plain = {NULL, 0, 0}, rendered = {NULL, 0, 0};
+    if (!tokenizer_encode(&p->tokens, text, size, 0, &plain) &&
+        !tokenizer_encode_said(&p->tokens, text, NULL, size, &rendered) &&
+        count_special(p, &plain) != count_special(p, &rendered))
+        fprintf(stderr, "13_generate: special tokens in the text are read as characters; in transformers they are "
+                        "tokens\n");
+    tokenizer_ids_free(&plain);
+    tokenizer_ids_free(&rendered);
+}
+
 static const char *continue_text(program *p)
 {
     const options *o = &p->opts;
@@ -429,6 +451,8 @@ static const char *continue_text(program *p)
             error = of_model(p, tokenizer_encode(&p->tokens, text, size, 0, &p->ids));
         if (!error)
             error = tokenizer_end(&p->tokens, &p->ids);
+        if (!error)
+            note_special(p, text, size);
     }
     free(input);
     if (!error && p->ids.count == 0)

@@ -73,7 +73,7 @@ typedef struct bpe {
 /* Classes of transformers 5 that make a normalizer and a pre_tokenizer of their own; of space_first nothing is said.
    BPE_OF_LEGACY: of a Llama, the space is put in front of what follows each special token, too; BPE_OF_SPACES: and in
    front of a text that begins with one. */
-enum { BPE_OF_LLAMA = 1, BPE_OF_GEMMA = 2, BPE_OF_QWEN2 = 4, BPE_OF_LEGACY = 8, BPE_OF_SPACES = 16 };
+enum { BPE_OF_LLAMA = 1, BPE_OF_GEMMA = 2, BPE_OF_QWEN2 = 4, BPE_OF_LEGACY = 8, BPE_OF_SPACES = 16, BPE_OF_GPT2 = 32 };
 
 /* Opens a tokenizer.json. Returns NULL, or a message "PATH: ..." that says what is wrong, which lives in model->error;
    there is nothing to close then. */

@@ -958,6 +958,9 @@ static int made_for(const bpe_model *m)
                     m->cut_steps == 1 && first->found == patterns_find(qwen2) && first->how == ISOLATED &&
                     !first->invert
                 ? BPE_OF_QWEN2
+                : 0) |
+           (m->bytes && !m->normalizer_steps && m->cut_steps == 1 && first->found == patterns_gpt2() && !first->invert
+                ? BPE_OF_GPT2
                 : 0);
 }
 

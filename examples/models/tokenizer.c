@@ -233,8 +233,8 @@ static void take_ids(tokenizer *tokens, json object)
     tokens->eos_id = eos_id >= 0 ? eos_id : tokens->eos_id;
 }
 
-/* Which class cuts texts in transformers 5: tokenizer_class of tokenizer_config.json or config.json, if any; that of the
-   kind of model where there is none, and of Qwen 2 always. */
+/* Which class cuts texts in transformers 5: tokenizer_class of tokenizer_config.json or config.json, if any; that of
+   the kind of model where there is none, and of Qwen 2 always. */
 static void take_class(tokenizer *tokens, json config)
 {
     static const char *const usual[][2] = {{"gemma2", "GemmaTokenizer"},      {"gemma3", "GemmaTokenizer"},
@@ -385,7 +385,7 @@ static const char *check_space(tokenizer *tokens, const char *path, json config)
     if ((is_cut_as(tokens, "LlamaTokenizer") && !tokens->json.bytes &&
          (!(is_as & BPE_OF_LLAMA) || tokens->json.space_first != !no)) ||
         (is_cut_as(tokens, "GemmaTokenizer") && !tokens->json.bytes && !(is_as & BPE_OF_GEMMA)) ||
-        (is_cut_as(tokens, "GPT2Tokenizer") && !tokens->json.bytes) ||
+        (is_cut_as(tokens, "GPT2Tokenizer") && !(is_as & BPE_OF_GPT2)) ||
         (is_cut_as(tokens, "Qwen2Tokenizer") && !(is_as & BPE_OF_QWEN2)))
         note(tokens, path, other);
     else if (is_cut_as(tokens, "LlamaTokenizer") && !tokens->json.bytes && is_as & BPE_OF_SPACES)
@@ -437,7 +437,7 @@ static const char *parse(tokenizer *tokens, const char *path, const text_buffer 
 static const char *const harmless[] = {
     "boi_token", "chat_template", "eoi_token", "errors", "extra_ids", "fast", "image_token", "legacy", "response_schema",
     "sp_model_kwargs", "spaces_between_special_tokens", "split_special_tokens", "transformers_version",
-    "trust_remote_code", "use_default_system_prompt", "use_fast", NULL};
+    "trust_remote_code", "use_default_system_prompt", "use_fast", "vocab_size", NULL};
 /* clang-format on */
 
 /* Notes where chats of a LlamaTokenizer have other tokens in transformers 5: there "legacy" says whether a space is put

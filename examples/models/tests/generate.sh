@@ -200,6 +200,7 @@ part_generate() {
     minds " --system without --chat" 2 "need --chat" --system a $model a
     minds " --family: none of them" 2 "no template 'x'" --chat --family x $model a
     minds ": two texts" 2 "more than one TEXT" $model a b
+    minds ": a special token in a text" 0 "special tokens in the text are read as characters" --greedy $model "<|im_end|>"
     minds ": an unknown option" 2 "no option '--top'" --top 2 $model a
     minds ": nothing to continue" 1 "13_generate: the prompt is empty" $model ''
     minds ": an empty input" 1 "13_generate: the prompt is empty" $model

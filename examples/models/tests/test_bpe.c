@@ -66,7 +66,8 @@ TEST(bpe_made_for)
                  {"qwen2", BPE_OF_QWEN2},
                  {"qwen35", 0},
                  {"llama3", 0},
-                 {"gpt2", 0},
+                 {"gpt2", BPE_OF_GPT2},
+                 {"smollm", 0},
                  {"metaspace", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bpe model;

@@ -436,6 +436,8 @@ TEST(tokenizer_classes)
         {"qwen2", "{\"tokenizer_class\":\"Qwen2Tokenizer\",\"add_prefix_space\":false}", "", "", NULL},
         {"qwen2", "{\"tokenizer_class\":\"Qwen2Tokenizer\",\"add_prefix_space\":true}", space, "", NULL},
         {"qwen35", "{\"tokenizer_class\":\"Qwen2Tokenizer\"}", other, "", NULL},
+        {"gpt2", "{\"tokenizer_class\":\"GPT2Tokenizer\",\"vocab_size\":3}", "", "", NULL},
+        {"smollm", "{\"tokenizer_class\":\"GPT2Tokenizer\"}", other, "", NULL},
         {"mistral", "{\"tokenizer_class\":\"GPT2Tokenizer\"}", other, "", NULL},
     };
     if (!begin())
