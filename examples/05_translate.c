@@ -31,7 +31,7 @@ typedef struct options {
     const char *directory, *from, *to, *prefix, *attention;
     char **texts;
     size_t count, batch, threads; /* texts: 0 for the lines of the input */
-    int help, greedy, no_early_stopping, scores, ids, timing;
+    int help, greedy, early_stopping, no_early_stopping, scores, ids, timing;
     beam_opts said; /* of the search, on the command line: 0, or what no option can say, where nothing is */
     translate_opts translate;
 } options;
@@ -59,9 +59,10 @@ static const char help[] = "usage: 05_translate [OPTION...] MODEL_DIR [TEXT...]\
                            "  --prefix TEXT          this before each TEXT, in place of what these say\n"
                            "  --beams N              hypotheses to follow, 1 to 1024 (4)\n"
                            "  --greedy               one\n"
-                           "  --max-length N         one more than the most tokens of a translation (300)\n"
+                           "  --max-length N         one more than the most tokens of a translation (257)\n"
                            "  --length-penalty X     a score is log-probability / length^X (1.0)\n"
-                           "  --no-early-stopping    search on while a better translation may come\n"
+                           "  --early-stopping       end when N are found (--no-early-stopping: search on\n"
+                           "                         while a better one may come; this)\n"
                            "  --no-repeat-ngram N    no N tokens in a row twice; 0: they may (0)\n"
                            "  --scores               the score and a tab before each translation\n"
                            "  --ids                  ids of tokens instead of text\n"
@@ -112,6 +113,7 @@ static int read_options(options *o, int argc, char **argv)
                                     {"--greedy", PROGRAM_FLAG, &o->greedy, 0, 0},
                                     {"--max-length", PROGRAM_SIZE, &search->max_length, 2, 1000000},
                                     {"--length-penalty", PROGRAM_REAL, &search->length_penalty, 0, 0},
+                                    {"--early-stopping", PROGRAM_FLAG, &o->early_stopping, 0, 0},
                                     {"--no-early-stopping", PROGRAM_FLAG, &o->no_early_stopping, 0, 0},
                                     {"--no-repeat-ngram", PROGRAM_SIZE, &search->no_repeat_ngram, 0, 1000000},
                                     {"--scores", PROGRAM_FLAG, &o->scores, 0, 0},
@@ -159,8 +161,8 @@ static const char *settle_search(program *p)
         search->length_penalty = o->said.length_penalty;
     if (o->said.no_repeat_ngram < SIZE_MAX)
         search->no_repeat_ngram = o->said.no_repeat_ngram;
-    if (o->no_early_stopping)
-        search->early_stopping = 0;
+    if (o->early_stopping || o->no_early_stopping)
+        search->early_stopping = o->early_stopping;
     return error;
 }
 

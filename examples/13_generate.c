@@ -422,13 +422,15 @@ static size_t count_special(const program *p, const tokenizer_ids *ids)
 static void note_special(const program *p, const char *text, size_t size)
 {
     tokenizer_ids plain = {NULL, 0, 0}, rendered = {NULL, 0, 0};
-    if (!tokenizer_encode(&p->tokens, text, size, 0, &plain) &&
-        !tokenizer_encode_said(&p->tokens, text, NULL, size, &rendered) &&
+    unsigned char *said = (unsigned char *)calloc(size + 1, 1); /* by nobody */
+    if (said && !tokenizer_encode(&p->tokens, text, size, 0, &plain) &&
+        !tokenizer_encode_said(&p->tokens, text, said, size, &rendered) &&
         count_special(p, &plain) != count_special(p, &rendered))
         fprintf(stderr, "13_generate: special tokens in the text are read as characters; in transformers they are "
                         "tokens\n");
     tokenizer_ids_free(&plain);
     tokenizer_ids_free(&rendered);
+    free(said);
 }
 
 static const char *continue_text(program *p)

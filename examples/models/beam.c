@@ -27,7 +27,7 @@ struct beam_state {
 
 beam_opts beam_defaults(void)
 {
-    beam_opts opts = {4, 300, 1.0, 1, 0, 0, 1};
+    beam_opts opts = {4, 257, 1.0, 0, 0, 0, 1};
     return opts;
 }
 

@@ -359,10 +359,23 @@ static const char *use_flags(tokenizer *tokens, const char *path, json config)
     return NULL;
 }
 
-/* Of Mistral it does by tokenizer.json. */
+/* Of Mistral, and where there is no class or a general one, it does by tokenizer.json. */
+static int is_cut_plainly(const tokenizer *tokens)
+{
+    return !*tokens->cut_as || strcmp(tokens->model_type, "mistral") == 0 ||
+           strncmp(tokens->cut_as, "PreTrainedTokenizer", 19) == 0 || strcmp(tokens->cut_as, "TokenizersBackend") == 0;
+}
+
 static int is_cut_as(const tokenizer *tokens, const char *name)
 {
-    return strcmp(tokens->model_type, "mistral") != 0 && strncmp(tokens->cut_as, name, strlen(name)) == 0;
+    const char *class_name = tokens->cut_as + (strncmp(tokens->cut_as, "CodeLlama", 9) == 0 ? 4 : 0);
+    return !is_cut_plainly(tokens) && strncmp(class_name, name, strlen(name)) == 0;
+}
+
+static int is_cut_by_known(const tokenizer *tokens)
+{
+    return is_cut_plainly(tokens) || is_cut_as(tokens, "LlamaTokenizer") || is_cut_as(tokens, "GemmaTokenizer") ||
+           is_cut_as(tokens, "GPT2Tokenizer") || is_cut_as(tokens, "Qwen2Tokenizer");
 }
 
 /* Whether texts get a space in front; and whether transformers 5 cuts them otherwise than tokenizer.json says. What is
@@ -382,7 +395,8 @@ static const char *check_space(tokenizer *tokens, const char *path, json config)
     if ((yes && !tokens->json.space_first && tokens->json.byte_level) ||
         (no && tokens->json.space_first && (tokens->json.byte_level || is_class(config, "Llama"))))
         return fail(tokens, path, "add_prefix_space is not as tokenizer.json has it");
-    if ((is_cut_as(tokens, "LlamaTokenizer") && !tokens->json.bytes &&
+    if (!is_cut_by_known(tokens) ||
+        (is_cut_as(tokens, "LlamaTokenizer") && !tokens->json.bytes &&
          (!(is_as & BPE_OF_LLAMA) || tokens->json.space_first != !no)) ||
         (is_cut_as(tokens, "GemmaTokenizer") && !tokens->json.bytes && !(is_as & BPE_OF_GEMMA)) ||
         (is_cut_as(tokens, "GPT2Tokenizer") && !(is_as & BPE_OF_GPT2)) ||
@@ -435,9 +449,10 @@ static const char *parse(tokenizer *tokens, const char *path, const text_buffer 
    texts that transformers makes of ids, and split_special_tokens is what happens in texts whatever it says. */
 /* clang-format off */
 static const char *const harmless[] = {
-    "boi_token", "chat_template", "eoi_token", "errors", "extra_ids", "fast", "image_token", "legacy", "response_schema",
-    "sp_model_kwargs", "spaces_between_special_tokens", "split_special_tokens", "transformers_version",
-    "trust_remote_code", "use_default_system_prompt", "use_fast", "vocab_size", NULL};
+    "boi_token", "chat_template", "eoi_token", "eot_token", "errors", "extra_ids", "fast", "fill_token", "image_token",
+    "legacy", "middle_token", "prefix_token", "response_schema", "sp_model_kwargs", "spaces_between_special_tokens",
+    "split_special_tokens", "suffix_first", "suffix_token", "transformers_version", "trust_remote_code",
+    "use_default_system_prompt", "use_fast", "vocab_size", NULL};
 /* clang-format on */
 
 /* Notes where chats of a LlamaTokenizer have other tokens in transformers 5: there "legacy" says whether a space is put
@@ -453,19 +468,20 @@ static void note_chats(tokenizer *tokens, const char *path, json config)
              "transformers 4; 5 goes by \"legacy\"");
 }
 
-/* The classes that transformers 5 makes anew have the added tokens of added_tokens_decoder alone. */
-static void note_added(tokenizer *tokens, const char *path, json config)
+static long count_added(const tokenizer *tokens)
 {
-    static const char *const classes[] = {"LlamaTokenizer", "GemmaTokenizer", "GPT2Tokenizer", "Qwen2Tokenizer"};
-    long more = 0;
-    int anew = 0;
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-        anew |= is_cut_as(tokens, classes[i]);
+    long count = 0;
+    for (int32_t id = 0; tokens->is_bpe && id < tokens->json.count; id++)
+        count += bpe_is_added(&tokens->json, id);
+    return count;
+}
+
+/* The classes that transformers 5 makes anew have the added tokens of added_tokens_decoder alone. */
+static void note_added(tokenizer *tokens, const char *path, json config, long more)
+{
     for (json token = json_first(json_get(config, "added_tokens_decoder")); token.type; token = json_next(token))
         more--;
-    for (int32_t id = 0; tokens->is_bpe && id < tokens->json.count; id++)
-        more += bpe_is_added(&tokens->json, id);
-    if (tokens->is_bpe && tokens->has_decoder && anew && more > 0)
+    if (tokens->is_bpe && tokens->has_decoder && !is_cut_plainly(tokens) && more > 0)
         note(tokens, path,
              "added_tokens_decoder has fewer tokens than tokenizer.json, which counts here; transformers 5 "
              "knows no others");
@@ -479,12 +495,14 @@ static const char *use_config(tokenizer *tokens, const char *path, json config, 
     json token = json_first(json_get(config, "added_tokens_decoder"));
     char names[160], shown[200], cause[300];
     const char *error = NULL;
+    long added; /* before others that are named become such */
     tokens->has_config = 1;
     tokens->has_decoder = json_get(config, "added_tokens_decoder").type != JSON_NONE;
     if (tokens->is_bpe && bpe_amend(&tokens->json, json_get(config, "added_tokens_decoder"), path)) {
         memcpy(tokens->error, tokens->json.error, sizeof tokens->error);
         return tokens->error;
     }
+    added = count_added(tokens);
     for (; token.type && !error; token = json_next(token))
         error = check_added(tokens, path, json_get(json_value(token), "content"),
                             json_get(json_value(token), "special").type == JSON_TRUE);
@@ -502,7 +520,7 @@ static const char *use_config(tokenizer *tokens, const char *path, json config, 
     if (!tokens->chat_template)
         error = copy_template(tokens, path, json_get(config, "chat_template"));
     note_chats(tokens, path, config);
-    note_added(tokens, path, config);
+    note_added(tokens, path, config, added);
     return error;
 }
 

@@ -35,8 +35,6 @@ const char *translate_settle(t5 *model, const char *task, translate_opts *opts)
 {
     checkpoint *files = &model->files;
     json all = json_get(files->config, "task_specific_params"), one = json_get(all, task ? task : ""), prefix;
-    if (json_get(model->generation, "num_beams").type > JSON_NULL) /* who says this, says that by saying nothing */
-        opts->search.early_stopping = 0;
     settle(files, model->generation, &opts->search);
     settle(files, one, &opts->search);
     prefix = json_get(one, "prefix");

@@ -459,7 +459,7 @@ TEST(beam_options)
 {
     const beam_opts good = beam_defaults();
     beam_opts o = good;
-    CHECK(o.beams == 4 && o.max_length == 300 && o.length_penalty == 1 && o.early_stopping == 1 &&
+    CHECK(o.beams == 4 && o.max_length == 257 && o.length_penalty == 1 && o.early_stopping == 0 &&
           o.no_repeat_ngram == 0 && o.start_id == 0 && o.eos_id == 1);
     accept("the defaults", good, 32128);
     accept("vocabulary of twice the beams", good, 8);

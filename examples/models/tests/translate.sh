@@ -80,11 +80,12 @@ part_translate() {
     check "05_translate --to matters" differ '--to de' '--to ro'
     check "05_translate --prefix" differ '--prefix=' ''
     check "05_translate --max-length" stops
-    check "05_translate --max-length is 300" same '' '--max-length 300'
+    check "05_translate --max-length is 257" same '' '--max-length 257'
     check "05_translate --no-repeat-ngram" repeats_nothing
     check "05_translate --length-penalty" differ '' '--length-penalty -2.5e0'
     check "05_translate --length-penalty is 1" same '' '--length-penalty 1.0'
-    check "05_translate --no-early-stopping" differ '' --no-early-stopping
+    check "05_translate --no-early-stopping" same '' --no-early-stopping
+    check "05_translate --early-stopping" differ '' --early-stopping
     check "05_translate: what the files say of the search" obeys_files
     check "05_translate --attention" draws
     minds " --attention: no such directory" 1 "05_translate: $work/none/x.svg: cannot be written: " \
