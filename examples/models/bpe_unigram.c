@@ -114,7 +114,7 @@ static void improve(cut *c, double before, double own, int32_t id, size_t begin)
 /* Special tokens are pieces as well, which a text may spell only where it may have them. */
 static int is_hidden(const encoder *e, int32_t id)
 {
-    return e->skips_special && e->model->tokens[id].flags & SPECIAL;
+    return (e->skips_special || e->said) && e->model->tokens[id].flags & SPECIAL;
 }
 
 /* Viterbi: fills cuts[1] to cuts[word.size] from left to right; the first of equals stays. A character that is no piece

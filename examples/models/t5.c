@@ -265,6 +265,37 @@ static void read_tokens(t5 *model, const char *path)
                      t->after.count ? t->after.ids[t->after.count - 1] : -1);
 }
 
+/* A token that is named beside spiece.model and that it has not, or has as a piece of text: such files need a
+   tokenizer.json. */
+static void check_named(t5 *model, const char *name, json content)
+{
+    const sentencepiece *v = &model->vocabulary;
+    char text[256], shown[256];
+    size_t size = json_string(content, text, sizeof text);
+    int32_t id = content.type == JSON_STRING && size < sizeof text ? sentencepiece_id(v, text, size) : -1;
+    if (content.type != JSON_STRING || size == 0 || id >= v->count)
+        return;
+    if (id < 0 || v->pieces[id].type == SENTENCEPIECE_NORMAL || v->pieces[id].text.size != size ||
+        memcmp(v->pieces[id].text.text, text, size) != 0)
+        checkpoint_fail(&model->files, "%s/%s: the token \"%s\" was added to spiece.model: tokenizer.json is needed",
+                        model->files.directory, name,
+                        shown_text(shown, sizeof shown, text, size < sizeof text ? size : sizeof text - 1));
+}
+
+/* What was added to the pieces is told in any of three files. */
+static void check_added(t5 *model)
+{
+    json added = checkpoint_object(&model->files, "added_tokens.json"), token;
+    json config = checkpoint_object(&model->files, "tokenizer_config.json");
+    json map = checkpoint_object(&model->files, "special_tokens_map.json");
+    for (token = json_first(added); token.type; token = json_next(token))
+        check_named(model, "added_tokens.json", token);
+    for (token = json_first(json_get(config, "added_tokens_decoder")); token.type; token = json_next(token))
+        check_named(model, "tokenizer_config.json", json_get(json_value(token), "content"));
+    for (token = json_first(json_get(map, "additional_special_tokens")); token.type; token = json_next(token))
+        check_named(model, "special_tokens_map.json", token.type == JSON_OBJECT ? json_get(token, "content") : token);
+}
+
 /* As transformers does, tokenizer.json if it is there. */
 static void read_vocabulary(t5 *model, const char *directory)
 {
@@ -280,6 +311,8 @@ static void read_vocabulary(t5 *model, const char *directory)
     }
     snprintf(path, sizeof path, "%s/spiece.model", directory);
     read_pieces(model, path);
+    if (!model->files.failed)
+        check_added(model);
 }
 
 const char *t5_open(t5 *model, const char *directory, const checkpoint_opts *opts)

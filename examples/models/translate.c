@@ -67,6 +67,19 @@ static int set_source(translation *result, const int32_t *ids, size_t count, con
            text_push(&result->source, &result->source_count, &room, after->ids, after->count);
 }
 
+/* Marks the bytes of what has the spelling of a token that ends, fills or is unknown, which in a text is none. The
+   others that are special, such as <extra_id_0> and those of a model's own, are tokens. Returns NULL or said[size]. */
+static unsigned char *mark_said(const char *text, size_t size)
+{
+    static const char *const names[] = {"</s>", "<pad>", "<unk>"};
+    unsigned char *said = (unsigned char *)calloc(size + 1, 1);
+    for (size_t i = 0; said && i < 3; i++)
+        for (size_t length = strlen(names[i]), at = 0; at + length <= size; at++)
+            if (memcmp(text + at, names[i], length) == 0)
+                memset(said + at, 1, length);
+    return said;
+}
+
 /* The tokens of a text, and eos. */
 static const char *encode_source(t5 *model, const char *text, size_t size, translation *result)
 {
@@ -74,7 +87,10 @@ static const char *encode_source(t5 *model, const char *text, size_t size, trans
     sentencepiece_tokens pieces;
     const char *error;
     if (model->tokens.count) {
-        if ((error = bpe_encode(&model->tokens, text, size, &tokens)) != NULL)
+        unsigned char *said = mark_said(text, size);
+        error = said ? bpe_encode_said(&model->tokens, text, said, size, &tokens) : TEXT_NO_MEMORY;
+        free(said);
+        if (error)
             return error;
         error = set_source(result, tokens.ids, tokens.count, &model->tokens.before, &model->tokens.after)
                     ? NULL

@@ -11,8 +11,8 @@
            puts(result.text);
        translate_free(&result, 1);
 
-   A text is text: "</s>" or "<pad>" in it are characters, which in transformers are tokens. <extra_id_0> to <extra_id_99>
-   are the model's sentinels. */
+   A text is text: "</s>", "<pad>" and "<unk>" in it are characters, which in transformers are tokens. <extra_id_0> to
+   <extra_id_99> are the model's sentinels; other special tokens of a tokenizer.json are tokens, too. */
 #ifndef TRANSLATE_H
 #define TRANSLATE_H
 

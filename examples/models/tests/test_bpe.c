@@ -831,6 +831,28 @@ TEST(bpe_unigram)
     encodes_added(bytes, NULL, "b<unk>b", "0");
 }
 
+/* What somebody said is no special token of Unigram either, whose vocabulary has these among its pieces. */
+TEST(bpe_unigram_said)
+{
+    static const char text[] = "wonderful, </s> and <pad>";
+    unsigned char said[sizeof text];
+    bpe model;
+    bpe_tokens plain, none, all;
+    if (!open_kind(&model, "t5"))
+        return;
+    memset(said, 1, sizeof said);
+    CHECK(!bpe_encode(&model, text, sizeof text - 1, &plain));
+    CHECK(!bpe_encode_said(&model, text, said, sizeof text - 1, &none));
+    memset(said, 0, sizeof said);
+    CHECK(!bpe_encode_said(&model, text, said, sizeof text - 1, &all));
+    CHECK(plain.count == none.count && memcmp(plain.ids, none.ids, none.count * sizeof *none.ids) == 0);
+    CHECK(all.count < none.count && all.ids[all.count - 1] == 0);
+    bpe_tokens_free(&plain);
+    bpe_tokens_free(&none);
+    bpe_tokens_free(&all);
+    bpe_close(&model);
+}
+
 /* The character that the text begins with may become several, or go: a mark stands in front of each piece that comes of
    it, and of no other. Ids of tokenizers 0.22.2 and 0.23.3. */
 TEST(bpe_first)

@@ -799,6 +799,19 @@ TEST(t5_tokenizer_json)
         spells(&other, 1100, "<1100>");
         t5_close(&other);
     }
+    /* a special token of one's own is one in a text, too */
+    write_tokenizer(&model.vocabulary, "{\"id\":1100,\"content\":\"<hl>\",\"special\":true},", END);
+    if (CHECK(t5_open(&other, directory, NULL) == NULL)) {
+        text.text = "The <hl> house";
+        text.size = 14;
+        CHECK(translate(&other, &opts, &text, 1, &got, NULL) == NULL);
+        int found = 0;
+        for (size_t i = 0; i < got.source_count; i++)
+            found += got.source[i] == 1100;
+        CHECK(found == 1);
+        translate_free(&got, 1);
+        t5_close(&other);
+    }
     write_tokenizer(&model.vocabulary, "", "");
     refuses(more[3], "texts end with piece -1, not 1 as config.json has it");
     write_tokenizer(&model.vocabulary, "{\"id\":1104,\"content\":\"<x>\"},", END);
@@ -808,6 +821,35 @@ TEST(t5_tokenizer_json)
     translate_free(&want, 1);
     t5_close(&model);
     remove_directory(more, 4);
+    test_release();
+}
+
+/* Tokens that files beside spiece.model add to it: those that it has, as no text, are fine. */
+TEST(t5_added_tokens)
+{
+    static const char *const more[] = {"config.json",       "model.safetensors",     "spiece.model",
+                                       "added_tokens.json", "tokenizer_config.json", "special_tokens_map.json"};
+    static const char *const fine[] = {
+        "{\"<extra_id_99>\": 1000, \"</s>\": 1}",
+        "{\"added_tokens_decoder\": {\"0\": {\"content\": \"<pad>\"}, \"1000\": {\"content\": \"<extra_id_99>\"}}}",
+        "{\"additional_special_tokens\": [\"<extra_id_0>\", {\"content\": \"<extra_id_1>\"}], \"eos_token\": "
+        "\"</s>\"}"};
+    static const char *const wrong[] = {"{\"<hl>\": 1100}",
+                                        "{\"added_tokens_decoder\": {\"1100\": {\"content\": \"<hl>\"}}}",
+                                        "{\"additional_special_tokens\": [\"<hl>\"]}"};
+    contents of[3];
+    t5 model;
+    if (!begin_directory(of, "t5_f32"))
+        return;
+    for (int i = 0; i < 3; i++) {
+        write_file(more[3 + i], fine[i], strlen(fine[i]));
+        if (CHECK(t5_open(&model, directory, NULL) == NULL))
+            t5_close(&model);
+        write_file(more[3 + i], wrong[i], strlen(wrong[i]));
+        refuses(more[3 + i], "the token \"<hl>\" was added to spiece.model: tokenizer.json is needed");
+        write_file(more[3 + i], NULL, 0);
+    }
+    remove_directory(more, 6);
     test_release();
 }
 
