@@ -265,24 +265,31 @@ static void read_tokens(t5 *model, const char *path)
                      t->after.count ? t->after.ids[t->after.count - 1] : -1);
 }
 
-/* A token that is named beside spiece.model and that it has not, or has as a piece of text: such files need a
-   tokenizer.json. */
-static void check_named(t5 *model, const char *name, json content)
+/* Whether the tokenizer has a token, as none of a text's pieces. */
+static int has_token(const t5 *model, const char *text, size_t size)
 {
     const sentencepiece *v = &model->vocabulary;
-    char text[256], shown[256];
-    size_t size = json_string(content, text, sizeof text);
-    int32_t id = content.type == JSON_STRING && size < sizeof text ? sentencepiece_id(v, text, size) : -1;
-    if (content.type != JSON_STRING || size == 0 || id >= v->count)
-        return;
-    if (id < 0 || v->pieces[id].type == SENTENCEPIECE_NORMAL || v->pieces[id].text.size != size ||
-        memcmp(v->pieces[id].text.text, text, size) != 0)
-        checkpoint_fail(&model->files, "%s/%s: the token \"%s\" was added to spiece.model: tokenizer.json is needed",
-                        model->files.directory, name,
-                        shown_text(shown, sizeof shown, text, size < sizeof text ? size : sizeof text - 1));
+    int32_t id = model->tokens.count ? bpe_id(&model->tokens, text, size) : sentencepiece_id(v, text, size);
+    if (model->tokens.count) /* of </s>, <pad> and <unk> a text has none anyway */
+        return id >= 0 && (bpe_is_added(&model->tokens, id) || id == model->tokens.unk_id ||
+                           id == model->config.eos_id || id == model->config.pad_id);
+    return id >= v->count || (id >= 0 && v->pieces[id].type != SENTENCEPIECE_NORMAL &&
+                              v->pieces[id].text.size == size && memcmp(v->pieces[id].text.text, text, size) == 0);
 }
 
-/* What was added to the pieces is told in any of three files. */
+static void check_named(t5 *model, const char *name, json content)
+{
+    char text[256], shown[256];
+    size_t size = json_string(content, text, sizeof text);
+    if (content.type != JSON_STRING || size == 0 || (size < sizeof text && has_token(model, text, size)))
+        return;
+    checkpoint_fail(&model->files, "%s/%s: the token \"%s\" was added to %s: a tokenizer.json that has it is needed",
+                    model->files.directory, name,
+                    shown_text(shown, sizeof shown, text, size < sizeof text ? size : sizeof text - 1),
+                    model->tokens.count ? "tokenizer.json" : "spiece.model");
+}
+
+/* What was added to the tokens is told in any of three files. */
 static void check_added(t5 *model)
 {
     json added = checkpoint_object(&model->files, "added_tokens.json"), token;
@@ -292,8 +299,12 @@ static void check_added(t5 *model)
         check_named(model, "added_tokens.json", token);
     for (token = json_first(json_get(config, "added_tokens_decoder")); token.type; token = json_next(token))
         check_named(model, "tokenizer_config.json", json_get(json_value(token), "content"));
-    for (token = json_first(json_get(map, "additional_special_tokens")); token.type; token = json_next(token))
-        check_named(model, "special_tokens_map.json", token.type == JSON_OBJECT ? json_get(token, "content") : token);
+    for (int i = 0; i < 4; i++) {
+        json list = json_get(i & 1 ? config : map, i & 2 ? "extra_special_tokens" : "additional_special_tokens");
+        for (token = json_first(list); list.type == JSON_ARRAY && token.type; token = json_next(token))
+            check_named(model, i & 1 ? "tokenizer_config.json" : "special_tokens_map.json",
+                        token.type == JSON_OBJECT ? json_get(token, "content") : token);
+    }
 }
 
 /* As transformers does, tokenizer.json if it is there. */
@@ -307,10 +318,10 @@ static void read_vocabulary(t5 *model, const char *directory)
         fclose(file);
     if (file || errno != ENOENT) {
         read_tokens(model, path);
-        return;
+    } else {
+        snprintf(path, sizeof path, "%s/spiece.model", directory);
+        read_pieces(model, path);
     }
-    snprintf(path, sizeof path, "%s/spiece.model", directory);
-    read_pieces(model, path);
     if (!model->files.failed)
         check_added(model);
 }

@@ -153,7 +153,7 @@ static const char *spell(t5 *model, translation *result)
     error = model->tokens.count ? bpe_decode(&model->tokens, spelt, count, &result->text, &result->size)
                                 : sentencepiece_decode(&model->vocabulary, spelt, count, &result->text, &result->size);
     free(spelt);
-    if (error)
+    if (error || model->tokens.count) /* the slow tokenizer alone takes spaces off the ends */
         return error;
     while (result->size > 0 && result->text[result->size - 1] == ' ')
         result->text[--result->size] = 0;

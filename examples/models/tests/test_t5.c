@@ -846,9 +846,20 @@ TEST(t5_added_tokens)
         if (CHECK(t5_open(&model, directory, NULL) == NULL))
             t5_close(&model);
         write_file(more[3 + i], wrong[i], strlen(wrong[i]));
-        refuses(more[3 + i], "the token \"<hl>\" was added to spiece.model: tokenizer.json is needed");
+        refuses(more[3 + i], "the token \"<hl>\" was added to spiece.model: a tokenizer.json that has it is needed");
         write_file(more[3 + i], NULL, 0);
     }
+    /* beside tokenizer.json, too */
+    if (CHECK(t5_open(&model, directory, NULL) == NULL)) {
+        write_tokenizer(&model.vocabulary, "{\"id\":1096,\"content\":\"<extra_id_3>\",\"special\":true},", END);
+        t5_close(&model);
+    }
+    write_file(more[4], wrong[1], strlen(wrong[1]));
+    refuses(more[4], "the token \"<hl>\" was added to tokenizer.json: a tokenizer.json that has it is needed");
+    write_file(more[4], "{\"extra_special_tokens\": [\"<pad>\", \"<extra_id_3>\"]}", 51);
+    if (CHECK(t5_open(&model, directory, NULL) == NULL))
+        t5_close(&model);
+    write_file("tokenizer.json", NULL, 0);
     remove_directory(more, 6);
     test_release();
 }
