@@ -387,7 +387,9 @@ static const char *check_space(tokenizer *tokens, const char *path, json config)
         "this tokenizer_class or model_type";
     int yes, no, is_as = tokens->json.made_for;
     const char *error = read_flag(tokens, path, config, "add_prefix_space", &yes, &no);
-    if (!error && !tokens->is_bpe && is_cut_as(tokens, "LlamaTokenizer") && tokens->model.normalizer.add_dummy_prefix)
+    tokens->is_first = !tokens->is_bpe && json_get(config, "legacy").type == JSON_FALSE;
+    if (!error && !tokens->is_bpe && !tokens->is_first && is_cut_as(tokens, "LlamaTokenizer") &&
+        tokens->model.normalizer.add_dummy_prefix)
         note(tokens, path,
              "a text that begins with a space gets one more, as SentencePiece has it; transformers 5 adds none");
     if (error || !tokens->is_bpe)
@@ -797,7 +799,10 @@ const char *tokenizer_encode(const tokenizer *tokens, const char *text, size_t s
         error = tokenizer_push(ids, found.ids, found.count);
         bpe_tokens_free(&found);
     } else {
+        static const char mark[] = "\xe2\x96\x81";
         sentencepiece_tokens found;
+        if (tokens->is_first && size > 0 && (*text == ' ' || (size >= 3 && memcmp(text, mark, 3) == 0)))
+            inside = 1; /* it has one */
         error = sentencepiece_encode(inside ? &tokens->inside : &tokens->model, text, size, &found);
         if (error)
             return error;
@@ -852,7 +857,7 @@ const char *tokenizer_encode_said(const tokenizer *tokens, const char *text, con
         bpe_tokens_free(&found);
         return error;
     }
-    for (fresh = is_fresh(tokens, text, said, size); !error && id >= 0; at = begin = end) {
+    for (fresh = !tokens->is_first && is_fresh(tokens, text, said, size); !error && id >= 0; at = begin = end) {
         id = find_tag(tokens, text, said, size, &begin, &end);
         if (begin > at)
             error = tokenizer_encode(tokens, text + at, begin - at, at > 0 && !fresh, ids);

@@ -36,8 +36,9 @@ typedef struct tokenizer {
     trie tags;                   /* special tokens of tokenizer.model */
     size_t count;                /* ids are below it */
     int has_config, has_decoder; /* tokenizer_config.json is there; has added_tokens_decoder */
-    char model_type[32];         /* of config.json; "": nothing is known */
-    char cut_as[40];             /* the class by which transformers 5 cuts texts; "": by tokenizer.json */
+    int is_first;        /* tokenizer.model with "legacy": false: a space goes in front of the first text alone */
+    char model_type[32]; /* of config.json; "": nothing is known */
+    char cut_as[40];     /* the class by which transformers 5 cuts texts; "": by tokenizer.json */
 
     /* What stands before and behind every text: what the post_processor of tokenizer.json says; or the bos piece of
        tokenizer.model, of which add_bos_token and add_eos_token of tokenizer_config.json may say otherwise. */

@@ -508,6 +508,41 @@ TEST(tokenizer_amends)
 #undef DECODER
 }
 
+/* "legacy": false beside tokenizer.model: a space goes in front of a text that begins with none, and behind no token. */
+TEST(tokenizer_legacy)
+{
+    static const char *const texts[] = {"a b", " a b",
+                                        "\xe2\x96\x81"
+                                        "a b"};
+    static const unsigned char said[8] = {0};
+    if (!begin())
+        return;
+    copy_file(of_model, "tokenizer.model");
+    for (int legacy = 0; legacy < 2; legacy++) {
+        tokenizer tokens;
+        write_text("tokenizer_config.json", legacy ? "{\"legacy\":true}" : "{\"legacy\":false}");
+        if (!CHECK(tokenizer_open(&tokens, directory) == NULL))
+            continue;
+        for (int i = 0; i < 3; i++) {
+            tokenizer_ids a = {NULL, 0, 0}, b = {NULL, 0, 0}, c = {NULL, 0, 0};
+            size_t size = strlen(texts[i]);
+            test_case("legacy %d, %s", legacy, texts[i]);
+            CHECK(!tokenizer_encode(&tokens, texts[i], size, 0, &a) &&
+                  !tokenizer_encode(&tokens, texts[i], size, 1, &b));
+            CHECK((a.count == b.count && memcmp(a.ids, b.ids, a.count * sizeof *a.ids) == 0) == (!legacy && i > 0));
+            CHECK(!tokenizer_encode_said(&tokens, "<s>a", said, 4, &c) && c.count > 1 && c.ids[0] == tokens.bos_id);
+            a.count = 0;
+            CHECK(!tokenizer_encode(&tokens, "a", 1, !legacy, &a));
+            CHECK(c.count == a.count + 1 && memcmp(c.ids + 1, a.ids, a.count * sizeof *a.ids) == 0);
+            tokenizer_ids_free(&a);
+            tokenizer_ids_free(&b);
+            tokenizer_ids_free(&c);
+        }
+        tokenizer_close(&tokens);
+    }
+    end();
+}
+
 /* What is named as a special token beside the vocabulary is one. */
 TEST(tokenizer_named)
 {
