@@ -391,7 +391,8 @@ static const char *check_space(tokenizer *tokens, const char *path, json config)
     if (!error && !tokens->is_bpe && !tokens->is_first && is_cut_as(tokens, "LlamaTokenizer") &&
         tokens->model.normalizer.add_dummy_prefix)
         note(tokens, path,
-             "a text that begins with a space gets one more, as SentencePiece has it; transformers 5 adds none");
+             "a space goes in front of a text that begins with one, and of what follows special tokens, as "
+             "SentencePiece has it; not so in transformers 5");
     if (error || !tokens->is_bpe)
         return error;
     if ((yes && !tokens->json.space_first && tokens->json.byte_level) ||
