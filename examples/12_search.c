@@ -194,8 +194,9 @@ static const char *find_kinds(program *p)
 /* What decides about vectors: the weights, how the network uses them, and the files of the vocabulary. */
 static uint64_t hash_model(const bert *model)
 {
-    static const char *const names[] = {"vocab.txt", "tokenizer.json", "tokenizer_config.json",
-                                        "special_tokens_map.json", "added_tokens.json"};
+    static const char *const names[] = {
+        "config.json",      "vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+        "added_tokens.json"};
     const bert_config *c = &model->config;
     const checkpoint *files = &model->files;
     uint64_t hash = 0;

@@ -138,7 +138,10 @@ const char *bpe_encode_as(const bpe *b, const char *text, size_t size, int flags
 
 const char *bpe_encode_said(const bpe *b, const char *text, const unsigned char *said, size_t size, bpe_tokens *tokens)
 {
-    return encode(b, text, said, size, BPE_SPECIAL, tokens);
+    size_t at = 0;
+    while (said && at < size && !said[at])
+        at++;
+    return encode(b, text, at < size ? said : NULL, size, BPE_SPECIAL, tokens);
 }
 
 const char *bpe_encode(const bpe *b, const char *text, size_t size, bpe_tokens *tokens)

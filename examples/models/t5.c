@@ -295,6 +295,8 @@ static void check_added(t5 *model)
     json added = checkpoint_object(&model->files, "added_tokens.json"), token;
     json config = checkpoint_object(&model->files, "tokenizer_config.json");
     json map = checkpoint_object(&model->files, "special_tokens_map.json");
+    if (!model->tokens.count && checkpoint_uint(&model->files, config, "extra_ids", 0, 100) != 100)
+        checkpoint_fail_member(&model->files, config, "extra_ids", "is not 100: tokenizer.json is needed");
     for (token = json_first(added); token.type; token = json_next(token))
         check_named(model, "added_tokens.json", token);
     for (token = json_first(json_get(config, "added_tokens_decoder")); token.type; token = json_next(token))

@@ -393,6 +393,8 @@ static const char *check_space(tokenizer *tokens, const char *path, json config)
         note(tokens, path,
              "a space goes in front of a text that begins with one, and of what follows special tokens, as "
              "SentencePiece has it; not so in transformers 5");
+    if (!error && !tokens->is_bpe && no && tokens->model.normalizer.add_dummy_prefix)
+        error = fail(tokens, path, "add_prefix_space is false, and tokenizer.model puts a space in front of texts");
     if (error || !tokens->is_bpe)
         return error;
     if ((yes && !tokens->json.space_first && tokens->json.byte_level) ||

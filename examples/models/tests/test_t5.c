@@ -849,6 +849,9 @@ TEST(t5_added_tokens)
         refuses(more[3 + i], "the token \"<hl>\" was added to spiece.model: a tokenizer.json that has it is needed");
         write_file(more[3 + i], NULL, 0);
     }
+    write_file(more[4], "{\"extra_ids\": 50}", 17);
+    refuses(more[4], "extra_ids is not 100");
+    write_file(more[4], NULL, 0);
     /* beside tokenizer.json, too */
     if (CHECK(t5_open(&model, directory, NULL) == NULL)) {
         write_tokenizer(&model.vocabulary, "{\"id\":1096,\"content\":\"<extra_id_3>\",\"special\":true},", END);

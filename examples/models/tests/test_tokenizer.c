@@ -540,6 +540,8 @@ TEST(tokenizer_legacy)
         }
         tokenizer_close(&tokens);
     }
+    write_text("tokenizer_config.json", "{\"add_prefix_space\":false}");
+    refused("/tokenizer_config.json: add_prefix_space is false, and tokenizer.model puts a space in front of texts");
     end();
 }
 
