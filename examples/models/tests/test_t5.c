@@ -832,8 +832,7 @@ TEST(t5_added_tokens)
     static const char *const fine[] = {
         "{\"<extra_id_99>\": 1000, \"</s>\": 1}",
         "{\"added_tokens_decoder\": {\"0\": {\"content\": \"<pad>\"}, \"1000\": {\"content\": \"<extra_id_99>\"}}}",
-        "{\"additional_special_tokens\": [\"<extra_id_0>\", {\"content\": \"<extra_id_1>\"}], \"eos_token\": "
-        "\"</s>\"}"};
+        "{\"eos_token\": \"</s>\", \"additional_special_tokens\": [\"<extra_id_0>\", {\"content\": \"</s>\"}]}"};
     static const char *const wrong[] = {"{\"<hl>\": 1100}",
                                         "{\"added_tokens_decoder\": {\"1100\": {\"content\": \"<hl>\"}}}",
                                         "{\"additional_special_tokens\": [\"<hl>\"]}"};
