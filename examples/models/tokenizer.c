@@ -378,6 +378,18 @@ static int is_cut_by_known(const tokenizer *tokens)
            is_cut_as(tokens, "GPT2Tokenizer") || is_cut_as(tokens, "Qwen2Tokenizer");
 }
 
+/* Whether tokenizer.model has special tokens that begin and end no text, such as [INST]. */
+static int has_tags(const sentencepiece *m)
+{
+    for (int32_t i = 0; i < m->other_count; i++) {
+        const sentencepiece_piece *p = m->sorted[m->sorted_count + i];
+        int32_t id = (int32_t)(p - m->pieces);
+        if (p->type == SENTENCEPIECE_CONTROL && id != m->bos_id && id != m->eos_id)
+            return 1;
+    }
+    return 0;
+}
+
 /* Whether texts get a space in front; and whether transformers 5 cuts them otherwise than tokenizer.json says. What is
    for bytes counts for a LlamaTokenizer, too. */
 static const char *check_space(tokenizer *tokens, const char *path, json config)
@@ -393,6 +405,11 @@ static const char *check_space(tokenizer *tokens, const char *path, json config)
         note(tokens, path,
              "a space goes in front of a text that begins with one, and of what follows special tokens, as "
              "SentencePiece has it; not so in transformers 5");
+    if (!error && !tokens->is_bpe && !tokens->is_first && tokens->model.normalizer.add_dummy_prefix &&
+        has_tags(&tokens->model))
+        note(tokens, path,
+             "in chats no space is put behind special tokens, as their publishers have it; transformers puts one "
+             "unless \"legacy\" is false");
     if (!error && !tokens->is_bpe && no && tokens->model.normalizer.add_dummy_prefix)
         error = fail(tokens, path, "add_prefix_space is false, and tokenizer.model puts a space in front of texts");
     if (error || !tokens->is_bpe)
@@ -606,6 +623,9 @@ static const char *open_config(tokenizer *tokens, const char *directory)
         error = take_names(tokens, path, none, &map);
         if (!error)
             error = join(tokens, path, directory, tokens->is_bpe ? "tokenizer.json" : "tokenizer.model");
+        if (!error && !tokens->is_bpe)
+            note(tokens, path,
+                 "without tokenizer_config.json a bos token goes before a text, as in transformers 4; 5 may put none");
         if (!error)
             error = check_space(tokens, path, none);
     }

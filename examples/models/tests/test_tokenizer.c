@@ -540,6 +540,13 @@ TEST(tokenizer_legacy)
     }
     write_text("tokenizer_config.json", "{\"add_prefix_space\":false}");
     refused("/tokenizer_config.json: add_prefix_space is false, and tokenizer.model puts a space in front of texts");
+    notes(NULL, "tokenizer.model: without tokenizer_config.json a bos token goes before a text, as in transformers 4; "
+                "5 may put none");
+    copy_file(GOLDEN, "unigram_suffix.model");
+    rename_file("unigram_suffix.model", "tokenizer.model"); /* has <mask> */
+    notes("{\"legacy\":false}", "");
+    notes("{}", "tokenizer_config.json: in chats no space is put behind special tokens, as their publishers have it; "
+                "transformers puts one unless \"legacy\" is false");
     end();
 }
 
