@@ -27,7 +27,7 @@ struct beam_state {
 
 beam_opts beam_defaults(void)
 {
-    beam_opts opts = {4, 257, 1.0, 0, 0, 0, 1};
+    beam_opts opts = {4, 257, 1.0, 0, 0, 0, 1, 0};
     return opts;
 }
 
@@ -158,10 +158,13 @@ void beam_end(beam_search *search)
 
 /* ==== A step ===================================================================================================== */
 
-/* Marks (or, with mark 0, unmarks) each token that would end an n-gram the hypothesis has already. */
+/* Marks (or, with mark 0, unmarks) each token that would end an n-gram the hypothesis has already, and the end where it
+   is too early. */
 static void ban(const beam_search *search, const int32_t *row, unsigned char mark)
 {
     size_t n = search->opts.no_repeat_ngram, i;
+    if (search->length < search->opts.min_length)
+        search->state->banned[search->opts.eos_id] = mark;
     if (n == 0 || search->length < n)
         return;
     for (i = 0; i + n <= search->length; i++)

@@ -32,6 +32,7 @@ typedef struct beam_opts {
     int early_stopping;     /* 1: done when `beams` are finished; 0: not before the others have no chance either */
     size_t no_repeat_ngram; /* no so many tokens in a row twice; 0: off */
     int32_t start_id, eos_id;
+    size_t min_length; /* tokens, the start token counted, before which nothing ends; 0: off */
 } beam_opts;
 
 typedef struct beam_hypothesis {

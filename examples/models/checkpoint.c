@@ -432,15 +432,13 @@ void checkpoint_plain(checkpoint *files, json config)
                                          : "is there, which this program does not do");
 }
 
-void checkpoint_generates(checkpoint *files, json g, int sample)
+void checkpoint_generates(checkpoint *files, json g, int sample, int least)
 {
     static const struct {
         const char *name;
         double neutral;
         int sampling; /* counts only then */
-    } numbers[] = {{"min_length", 0, 0},
-                   {"min_new_tokens", 0, 0},
-                   {"guidance_scale", 1, 0},
+    } numbers[] = {{"guidance_scale", 1, 0},
                    {"penalty_alpha", 0, 0},
                    {"min_p", 0, 1},
                    {"typical_p", 1, 1},
@@ -463,12 +461,15 @@ void checkpoint_generates(checkpoint *files, json g, int sample)
         if ((sample || !numbers[i].sampling) &&
             checkpoint_real(files, g, numbers[i].name, -1e9, 1e9, numbers[i].neutral) != numbers[i].neutral)
             checkpoint_fail_member(files, g, numbers[i].name, cause);
+    for (i = 0; i < 2 && !least; i++)
+        if (checkpoint_real(files, g, i ? "min_new_tokens" : "min_length", -1e9, 1e9, 0) != 0)
+            checkpoint_fail_member(files, g, i ? "min_new_tokens" : "min_length", cause);
     for (i = 0; i < sizeof others / sizeof *others; i++)
         if (checkpoint_says(g, others[i]))
             checkpoint_fail_member(files, g, others[i], cause);
 }
 
-json checkpoint_generation(checkpoint *files, int *sample)
+json checkpoint_generation(checkpoint *files, int *sample, int least)
 {
     static const char *const *const lists[] = {checkpoint_generating, NULL};
     static const char *const both[] = {"do_sample",          "temperature", "top_k",     "top_p",
@@ -486,7 +487,7 @@ json checkpoint_generation(checkpoint *files, int *sample)
                         "%s: it counts, as in transformers 5: because of _from_model_config, 4 goes by config.json",
                         path_of(files, g));
     *sample = checkpoint_flag(files, g, "do_sample", 0);
-    checkpoint_generates(files, g, *sample);
+    checkpoint_generates(files, g, *sample, least);
     return g;
 }
 

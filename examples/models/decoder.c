@@ -451,11 +451,11 @@ static void open_generation(loader *load)
     static const char *const drawn[] = {"temperature", "top_k", "top_p"};
     json c = load->config;
     size_t i;
-    load->generation = checkpoint_generation(load->files, &load->sample);
+    load->generation = checkpoint_generation(load->files, &load->sample, 0);
     if (!load->whole || has_generation(load))
         return;
     /* transformers looks into text_config then */
-    checkpoint_generates(load->files, c, load->sample);
+    checkpoint_generates(load->files, c, load->sample, 0);
     for (i = 0; load->sample && i < 3; i++)
         if (is_there(json_get(c, drawn[i])))
             refuse(load, c, drawn[i], "of text_config changes texts: generation_config.json is to say it");

@@ -123,7 +123,7 @@ static void read_config(t5 *model)
     checkpoint_type(files, files->config, types);
     read_numbers(files, c);
     read_activation(files, c);
-    model->generation = checkpoint_generation(files, &sample);
+    model->generation = checkpoint_generation(files, &sample, 1);
     if (sample)
         checkpoint_note(files, "%s: do_sample is true: texts are searched for, not drawn", files->directory);
     read_ids(files, model->generation, c);
@@ -297,6 +297,9 @@ static void check_added(t5 *model)
     json map = checkpoint_object(&model->files, "special_tokens_map.json");
     if (!model->tokens.count && checkpoint_uint(&model->files, config, "extra_ids", 0, 100) != 100)
         checkpoint_fail_member(&model->files, config, "extra_ids", "is not 100: tokenizer.json is needed");
+    if (model->tokens.count &&
+        bpe_amend(&model->tokens, json_get(config, "added_tokens_decoder"), "tokenizer_config.json"))
+        checkpoint_fail(&model->files, "%s/%s", model->files.directory, model->tokens.error);
     for (token = json_first(added); token.type; token = json_next(token))
         check_named(model, "added_tokens.json", token);
     for (token = json_first(json_get(config, "added_tokens_decoder")); token.type; token = json_next(token))

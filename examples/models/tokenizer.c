@@ -168,18 +168,27 @@ static void drop_empty(text_buffer *names)
     names->size = kept;
 }
 
+/* Whether a text may be cut into a token of this spelling. */
+static int is_known(const tokenizer *tokens, const char *name, size_t size)
+{
+    int32_t id = tokens->is_bpe ? bpe_id(&tokens->json, name, size) : sentencepiece_id(&tokens->model, name, size);
+    return id >= 0 && (tokens->is_bpe || (id < tokens->model.count && tokens->model.pieces[id].text.size == size &&
+                                          memcmp(tokens->model.pieces[id].text.text, name, size) == 0));
+}
+
 /* Appends `"": {"content": TEXT, "special": true}` for a token of the vocabulary that is not special yet. One that is
    not in the vocabulary is told of, if it is said and no default. */
 static void add_special(tokenizer *tokens, const char *path, text_buffer *out, text_span name, int is_said)
 {
-    int32_t id = name.size ? bpe_id(&tokens->json, name.text, name.size) : 0;
+    int is_there = name.size == 0 || is_known(tokens, name.text, name.size);
     char shown[NAME_SIZE], part[2 * NAME_SIZE];
-    if (id < 0 && is_said) {
+    if (!is_there && is_said) {
         snprintf(part, sizeof part, "the token \"%s\" is not in the vocabulary",
                  shown_text(shown, sizeof shown, name.text, name.size));
         note(tokens, path, part);
     }
-    if (id < 0 || name.size == 0 || bpe_is_special(&tokens->json, id))
+    if (!is_there || name.size == 0 || !tokens->is_bpe ||
+        bpe_is_special(&tokens->json, bpe_id(&tokens->json, name.text, name.size)))
         return;
     text_append(out, text_word(out->size > 1 ? "," : ""));
     text_append(out, text_word("\"\":{\"special\":true,\"content\":\""));
@@ -191,7 +200,7 @@ static void add_special(tokenizer *tokens, const char *path, text_buffer *out, t
     text_append(out, text_word("\"}"));
 }
 
-/* What is named as a special token and is in the vocabulary becomes one, as in transformers. */
+/* What is named as a special token and is in the vocabulary of tokenizer.json becomes one, as in transformers. */
 static const char *amend_named(tokenizer *tokens, const char *path, json config, const text_buffer *names, int is_said)
 {
     static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens"};
@@ -263,9 +272,8 @@ static const char *take_names(tokenizer *tokens, const char *path, json config, 
     if (map->text && json_get(config, "added_tokens_decoder").type == JSON_NONE &&
         !json_parse(&object, map->text, map->size - 1, NULL))
         add_names(&names, object, 0, 1);
-    if (tokens->is_bpe)
-        error = amend_named(tokens, path, config, &names, 1);
-    else
+    error = amend_named(tokens, path, config, &names, 1);
+    if (!tokens->is_bpe)
         add_pieces(tokens, &names);
     add_defaults(&names, tokens->cut_as);
     drop_empty(&names);
@@ -429,14 +437,6 @@ static const char *check_space(tokenizer *tokens, const char *path, json config)
     if (yes && tokens->json.bytes && !tokens->json.space_first)
         note(tokens, path, "add_prefix_space does not count: tokenizer.json puts no space in front of texts");
     return NULL;
-}
-
-/* Whether a text may be cut into a token of this spelling. */
-static int is_known(const tokenizer *tokens, const char *name, size_t size)
-{
-    int32_t id = tokens->is_bpe ? bpe_id(&tokens->json, name, size) : sentencepiece_id(&tokens->model, name, size);
-    return id >= 0 && (tokens->is_bpe || (id < tokens->model.count && tokens->model.pieces[id].text.size == size &&
-                                          memcmp(tokens->model.pieces[id].text.text, name, size) == 0));
 }
 
 /* A token that is named beside the vocabulary has to be in it: nobody would find it otherwise. Special ones are in no

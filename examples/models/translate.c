@@ -20,13 +20,16 @@ translate_opts translate_defaults(void)
 /* Of a search what one object says. */
 static void settle(checkpoint *files, json g, beam_opts *search)
 {
-    checkpoint_generates(files, g, 0);
+    checkpoint_generates(files, g, 0, 1);
     search->beams = checkpoint_uint(files, g, "num_beams", 1, (long)search->beams);
     search->no_repeat_ngram = checkpoint_uint(files, g, "no_repeat_ngram_size", 0, (long)search->no_repeat_ngram);
     search->length_penalty = checkpoint_real(files, g, "length_penalty", -100, 100, search->length_penalty);
     search->early_stopping = checkpoint_flag(files, g, "early_stopping", search->early_stopping);
     search->max_length = checkpoint_uint(files, g, "max_length", 2, (long)search->max_length);
     search->max_length = 1 + checkpoint_uint(files, g, "max_new_tokens", 1, (long)search->max_length - 1);
+    search->min_length = checkpoint_uint(files, g, "min_length", 0, (long)search->min_length);
+    if (json_get(g, "min_new_tokens").type > JSON_NULL)
+        search->min_length = 1 + checkpoint_uint(files, g, "min_new_tokens", 0, -1);
     if (search->beams > 1024)
         checkpoint_fail_member(files, g, "num_beams", "is above 1024");
 }
@@ -34,13 +37,20 @@ static void settle(checkpoint *files, json g, beam_opts *search)
 const char *translate_settle(t5 *model, const char *task, translate_opts *opts)
 {
     checkpoint *files = &model->files;
-    json all = json_get(files->config, "task_specific_params"), one = json_get(all, task ? task : ""), prefix;
+    json all = json_get(files->config, "task_specific_params"), one = json_get(all, task ? task : ""), prefix, key;
+    for (key = json_first(all); all.type == JSON_OBJECT && !task && key.type && one.type == JSON_NONE;
+         key = json_next(key))
+        if (json_is(json_get(json_value(key), "prefix"), opts->prefix))
+            one = json_value(key);
     settle(files, model->generation, &opts->search);
     settle(files, one, &opts->search);
     prefix = json_get(one, "prefix");
     if (prefix.type == JSON_STRING && !json_is(prefix, opts->prefix))
         checkpoint_note(files, "%s/config.json: task_specific_params: the prefix of %s is another than \"%s\"",
                         files->directory, task, opts->prefix);
+    if (prefix.type != JSON_STRING && checkpoint_says(files->config, "prefix") &&
+        !json_is(json_get(files->config, "prefix"), opts->prefix))
+        checkpoint_note(files, "%s/config.json: prefix is another than \"%s\"", files->directory, opts->prefix);
     return files->failed ? files->error : NULL;
 }
 

@@ -60,9 +60,9 @@ typedef struct translate_times {
 translate_opts translate_defaults(void);
 
 /* Of a search what the model's files say, as transformers does: generation_config.json (or config.json, where there is no
-   such file), and of config.json what task_specific_params has for this task, such as "translation_en_to_fr"; NULL: no
-   task. What they do not say stays. What they ask for in vain is an error, and a prefix of the task that is not
-   opts->prefix is in model->files.notes. Returns NULL or a message that lives in the model. */
+   such file), and of config.json what task_specific_params has for this task, such as "translation_en_to_fr"; NULL: for
+   the one whose prefix is opts->prefix. What they do not say stays. What they ask for in vain is an error, and a prefix
+   that is not opts->prefix is in model->files.notes. Returns NULL or a message that lives in the model. */
 const char *translate_settle(t5 *model, const char *task, translate_opts *opts);
 
 /* Translates `count` texts in one batch; each result is that of the text alone, to the last bit of its score with

@@ -121,10 +121,11 @@ static void name(const beam_golden *g, const char *what)
 {
     const beam_opts *o = &g->opts;
     test_case("%sseed %lu, vocabulary %lu, kind %u, width %d, lift %d, beams %lu, length %lu, penalty %g, early %d, "
-              "n-gram %lu, start %ld, end %ld",
+              "n-gram %lu, start %ld, end %ld, at least %lu",
               what, (unsigned long)g->seed, (unsigned long)g->vocab, g->kind, g->width, g->lift,
               (unsigned long)o->beams, (unsigned long)o->max_length, o->length_penalty, o->early_stopping,
-              (unsigned long)o->no_repeat_ngram, (long)o->start_id, (long)o->eos_id);
+              (unsigned long)o->no_repeat_ngram, (long)o->start_id, (long)o->eos_id,
+              (unsigned long)o->min_length);
 }
 
 /* ---- transformers ---- */
@@ -178,18 +179,18 @@ TEST(beam_ties)
         const char *ids[4];
         size_t steps;
     } cases[] = {
-        {{1, 2, 1, 1, 0, 5, 7}, {"0"}, 1},
-        {{1, 5, 1, 1, 0, 5, 7}, {"0000"}, 4},
-        {{1, 5, 1, 0, 0, 5, 0}, {"0"}, 1},
-        {{4, 2, 1, 1, 0, 5, 7}, {"0", "1", "2", "3"}, 1},
-        {{4, 3, 1, 1, 0, 5, 7}, {"00", "01", "02", "03"}, 2},
-        {{2, 3, 1, 1, 0, 5, 0}, {"0", "10"}, 2},                      /* not 11: 10 has no less */
-        {{2, 9, 1, 0, 0, 5, 0}, {"0", "10"}, 2},                      /* the others have no more, so no chance */
-        {{4, 5, 1, 1, 2, 0, 7}, {"0102", "0103", "0104", "0105"}, 4}, /* after 0, so neither 00 nor 01 again */
+        {{1, 2, 1, 1, 0, 5, 7, 0}, {"0"}, 1},
+        {{1, 5, 1, 1, 0, 5, 7, 0}, {"0000"}, 4},
+        {{1, 5, 1, 0, 0, 5, 0, 0}, {"0"}, 1},
+        {{4, 2, 1, 1, 0, 5, 7, 0}, {"0", "1", "2", "3"}, 1},
+        {{4, 3, 1, 1, 0, 5, 7, 0}, {"00", "01", "02", "03"}, 2},
+        {{2, 3, 1, 1, 0, 5, 0, 0}, {"0", "10"}, 2},                      /* not 11: 10 has no less */
+        {{2, 9, 1, 0, 0, 5, 0, 0}, {"0", "10"}, 2},                      /* the others have no more, so no chance */
+        {{4, 5, 1, 1, 2, 0, 7, 0}, {"0102", "0103", "0104", "0105"}, 4}, /* after 0, so neither 00 nor 01 again */
     };
     static walk w;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        beam_golden g = {0, 8, 0, 0, 0, {0, 0, 0, 0, 0, 0, 0}, 0, 0};
+        beam_golden g = {0, 8, 0, 0, 0, {0, 0, 0, 0, 0, 0, 0, 0}, 0, 0};
         g.opts = cases[i].opts;
         name(&g, "");
         if (search_of(&w, &g)) {
@@ -210,7 +211,7 @@ TEST(beam_ties_of_last) /* two end, so the last candidate goes on: the first of 
     static const float first[] = {-9, -1, -2, -9, -9, 0, 0, 0, 0, 0};
     static const float second[] = {-0.125f, -0.5f, -30, -30, -30, -0.125f, -3, -3, -3, -30}, sums[] = {0, 0};
     beam_search search;
-    beam_opts opts = {2, 9, 1, 0, 0, 3, 0};
+    beam_opts opts = {2, 9, 1, 0, 0, 3, 0, 0};
     if (!CHECK(beam_begin(&search, &opts, 5) == NULL))
         return;
     CHECK(beam_step(&search, first, sums) == NULL && search.tokens[0] == 1 && search.tokens[1] == 2);
@@ -295,7 +296,7 @@ static void check_results(const walk *w)
 static beam_golden any_case(size_t max_length)
 {
     static const double penalties[] = {-1, 0, 0.4, 1, 2};
-    beam_golden g = {0, 0, 0, 0, 0, {0, 0, 0, 0, 0, 0, 0}, 0, 0};
+    beam_golden g = {0, 0, 0, 0, 0, {0, 0, 0, 0, 0, 0, 0, 0}, 0, 0};
     g.seed = (uint32_t)test_below(1 << 20);
     g.opts.beams = 1 + test_below(8);
     g.vocab = 2 * g.opts.beams + 1 + test_below(MOST_VOCAB - 2 * g.opts.beams);
@@ -325,7 +326,7 @@ TEST(beam_properties)
 
 static beam_golden long_case(void)
 {
-    beam_golden g = {7, 40, TWO_TOKENS | STEP, 2, -80, {4, 280, 1, 0, 0, 5, 1}, 0, 0};
+    beam_golden g = {7, 40, TWO_TOKENS | STEP, 2, -80, {4, 280, 1, 0, 0, 5, 1, 0}, 0, 0};
     return g;
 }
 
@@ -460,7 +461,7 @@ TEST(beam_options)
     const beam_opts good = beam_defaults();
     beam_opts o = good;
     CHECK(o.beams == 4 && o.max_length == 257 && o.length_penalty == 1 && o.early_stopping == 0 &&
-          o.no_repeat_ngram == 0 && o.start_id == 0 && o.eos_id == 1);
+          o.no_repeat_ngram == 0 && o.min_length == 0 && o.start_id == 0 && o.eos_id == 1);
     accept("the defaults", good, 32128);
     accept("vocabulary of twice the beams", good, 8);
     refuse("vocabulary 0", good, 0);

@@ -861,6 +861,21 @@ TEST(t5_added_tokens)
     write_file(more[4], "{\"extra_special_tokens\": [\"<pad>\", \"<extra_id_3>\"]}", 51);
     if (CHECK(t5_open(&model, directory, NULL) == NULL))
         t5_close(&model);
+    /* whose flags are those of tokenizer_config.json */
+    for (int is_word = 0; is_word < 2; is_word++) {
+        static const char begins[] = "{\"added_tokens_decoder\": {\"1096\": {\"content\": \"<extra_id_3>\", ";
+        char config[200];
+        bpe_tokens tokens;
+        snprintf(config, sizeof config, "%s\"single_word\": %s}}}", begins, is_word ? "true" : "false");
+        write_file(more[4], config, strlen(config));
+        if (!CHECK(t5_open(&model, directory, NULL) == NULL))
+            continue;
+        if (CHECK(bpe_encode(&model.tokens, "<extra_id_3>a", 13, &tokens) == NULL)) {
+            CHECK((tokens.ids[0] == 1096) == !is_word);
+            bpe_tokens_free(&tokens);
+        }
+        t5_close(&model);
+    }
     write_file("tokenizer.json", NULL, 0);
     remove_directory(more, 6);
     test_release();
@@ -1032,7 +1047,6 @@ TEST(t5_generation)
     static const char *const wrong[][2] = {{"{\"forced_bos_token_id\": 5}", "forced_bos_token_id is something"},
                                            {"{\"suppress_tokens\": [5]}", "suppress_tokens is something"},
                                            {"{\"repetition_penalty\": 1.5}", "repetition_penalty is something"},
-                                           {"{\"min_length\": 5}", "min_length is something"},
                                            {"{\"decoder_start_token_id\": -1}", "decoder_start_token_id is no whole"},
                                            {"{\"eos_token_id\": [1, 2]}", "eos_token_id is no whole number"},
                                            {"[]", "no JSON object"}};
@@ -1088,7 +1102,7 @@ TEST(t5_settles)
     static const char *const wrong[][2] = {
         {"\"num_beams\": 1025", "num_beams is above 1024"},
         {"\"early_stopping\": \"never\"", "early_stopping is neither true nor false"},
-        {"\"min_length\": 5", "min_length is something that this program does not do"},
+        {"\"min_new_tokens\": -1", "min_new_tokens is no whole number"},
         {"\"length_penalty\": 101", "length_penalty is no number"}};
     contents of[3];
     translate_opts opts;
@@ -1109,7 +1123,9 @@ TEST(t5_settles)
         CHECK(!*model.files.notes == !turn && (!turn || strstr(model.files.notes, "do_sample is true")));
         opts = translate_defaults();
         opts.search.max_length = 40;
+        opts.prefix = "";
         CHECK(translate_settle(&model, NULL, &opts) == NULL);
+        opts.prefix = translate_defaults().prefix;
         CHECK(opts.search.beams == (turn ? 3 : 4) && opts.search.no_repeat_ngram == (turn ? 2 : 0));
         CHECK(!opts.search.early_stopping && opts.search.max_length == (turn ? 9 : 40));
         CHECK_NEAR((real)opts.search.length_penalty, turn ? 0.5L : 1, 0);
@@ -1130,6 +1146,30 @@ TEST(t5_settles)
         const char *error = translate_settle(&model, "translation_en_to_de", &opts);
         test_case("%s", error ? error : "none");
         CHECK(error && strstr(error, wrong[i][1]) && strstr(error, "config.json: "));
+        t5_close(&model);
+    }
+    for (int turn = 0; turn < 3; turn++) { /* without a name the task is that of the prefix */
+        static const char *const prefixes[] = {"summarize: ", "sum: ", ""};
+        char *config = replaced(of[0], "\"translate English to German: \"",
+                                turn < 2 ? "\"summarize: \", \"min_length\": 7" : "1", &size);
+        write_file(files[0], config, size);
+        if (!CHECK(config && t5_open(&model, directory, NULL) == NULL))
+            continue;
+        opts = translate_defaults();
+        opts.prefix = prefixes[turn];
+        test_case("prefix %s", opts.prefix);
+        CHECK(translate_settle(&model, NULL, &opts) == NULL && !*model.files.notes);
+        CHECK(opts.search.min_length == (turn ? 0 : 7) && opts.search.max_length == (turn ? 257 : 300));
+        t5_close(&model);
+    }
+    char *config = replaced(of[0], "{", "{\"prefix\": \"sum: \", \"min_length\": 7, \"min_new_tokens\": 9, ", &size);
+    write_file(files[0], config, size);
+    if (CHECK(config && t5_open(&model, directory, NULL) == NULL)) {
+        opts = translate_defaults();
+        CHECK(translate_settle(&model, NULL, &opts) == NULL && opts.search.min_length == 10 && !*model.files.notes);
+        opts.prefix = "";
+        CHECK(translate_settle(&model, NULL, &opts) == NULL &&
+              strstr(model.files.notes, "/config.json: prefix is another than \"\""));
         t5_close(&model);
     }
     end_directory();

@@ -542,6 +542,8 @@ TEST(tokenizer_legacy)
     refused("/tokenizer_config.json: add_prefix_space is false, and tokenizer.model puts a space in front of texts");
     notes(NULL, "tokenizer.model: without tokenizer_config.json a bos token goes before a text, as in transformers 4; "
                 "5 may put none");
+    notes("{\"legacy\":false,\"eos_token\":\"<|im_end|>\"}",
+          "tokenizer_config.json: the token \"<|im_end|>\" is not in the vocabulary");
     copy_file(GOLDEN, "unigram_suffix.model");
     rename_file("unigram_suffix.model", "tokenizer.model"); /* has <mask> */
     notes("{\"legacy\":false}", "");

@@ -92,7 +92,7 @@ def generate(cases):
     beams = case["beams"]
     config = GenerationConfig(
         num_beams=beams, num_return_sequences=beams, do_sample=False, use_cache=False,
-        no_repeat_ngram_size=case["ngram"], eos_token_id=case["eos"], pad_token_id=(case["eos"] + 1) % case["vocab"],
+        no_repeat_ngram_size=case["ngram"], min_length=case["least"], eos_token_id=case["eos"], pad_token_id=(case["eos"] + 1) % case["vocab"],
         return_dict_in_generate=True, output_scores=True, output_logits=True)
     if beams > 1:
         config.length_penalty, config.early_stopping = case["penalty"], bool(case["early"])
@@ -153,7 +153,8 @@ def draw(r):
         "seed": r.randrange(1 << 20), "vocab": vocab, "beams": beams, "max_length": max_length,
         "penalty": r.choice([-1, 0, 0.4, 1, 1, 2]), "early": r.randrange(2), "ngram": r.choice([0, 0, 1, 2, 2, 3]),
         "start": start, "eos": r.choice([1, r.randrange(vocab)]), "kind": r.randrange(4),
-        "width": r.choice([1, 2, 4, 4, 8, 12]), "lift": r.choice([-16, -8, -4, 0, 0, 4, 8])}
+        "width": r.choice([1, 2, 4, 4, 8, 12]), "lift": r.choice([-16, -8, -4, 0, 0, 4, 8]),
+        "least": r.choice([0, 0, 0, 2, r.randint(1, max_length)])}
 
 
 def makes_a_difference(case, found, name, value):
@@ -194,8 +195,8 @@ def write(file, cases):
     for i, (c, found) in enumerate(cases):
         stored = len(found) if i % 3 == 0 and c["max_length"] <= 60 else min(1, len(found))
         rows.append(f"    {{{c['seed']}, {c['vocab']}, {c['kind']}, {c['width']}, {c['lift']}, {{{c['beams']}, "
-                    f"{c['max_length']}, {c['penalty']}, {c['early']}, {c['ngram']}, {c['start']}, {c['eos']}}}, "
-                    f"{len(found)}, {stored}}},")
+                    f"{c['max_length']}, {c['penalty']}, {c['early']}, {c['ngram']}, {c['start']}, {c['eos']}, "
+                    f"{c['least']}}}, {len(found)}, {stored}}},")
         for ids, score in found[:stored]:
             hypotheses.append(f"    {{{score:.9g}, \"{''.join(DIGITS[t] for t in ids)}\"}},")
     with open(file, "w") as out:
@@ -209,7 +210,7 @@ def write(file, cases):
 
 def count_differences(cases):
     """How many of some cases an option changes: those must not be none."""
-    for name, value in (("early", None), ("penalty", 1), ("ngram", 0), ("beams", 1)):
+    for name, value in (("early", None), ("penalty", 1), ("ngram", 0), ("least", 0), ("beams", 1)):
         several = [(c, f) for c, f in cases if c["beams"] > 1][:80]
         changed = sum(makes_a_difference(c, [f], name, 1 - c["early"] if value is None else value) for c, f in several)
         print(f"{name}: {changed} of {len(several)} would differ", file=sys.stderr)
