@@ -433,7 +433,9 @@ static const char *check_space(tokenizer *tokens, const char *path, json config)
         (is_cut_as(tokens, "Qwen2Tokenizer") && !(is_as & BPE_OF_QWEN2)))
         note(tokens, path, other);
     else if (is_cut_as(tokens, "LlamaTokenizer") && !tokens->json.bytes && is_as & BPE_OF_SPACES)
-        note(tokens, path, "a text that begins with a space gets one more, as in transformers 4; 5 adds none");
+        note(tokens, path,
+             "a text that begins with a space, and in chats what follows special tokens, gets one more, as in "
+             "transformers 4; 5 adds none");
     if (yes && tokens->json.bytes && !tokens->json.space_first)
         note(tokens, path, "add_prefix_space does not count: tokenizer.json puts no space in front of texts");
     return NULL;

@@ -403,7 +403,8 @@ TEST(tokenizer_classes)
     static const char other[] =
         "normalizer and pre_tokenizer of tokenizer.json count here; transformers 5 has others for "
         "this tokenizer_class or model_type";
-    static const char spaces[] = "a text that begins with a space gets one more, as in transformers 4; 5 adds none";
+    static const char spaces[] = "a text that begins with a space, and in chats what follows special tokens, gets one "
+                                 "more, as in transformers 4; 5 adds none";
     static const char legacy[] = "in chats, a U+2581 stands behind special tokens where tokenizer.json puts one, as in "
                                  "transformers 4; 5 goes by \"legacy\"";
     static const char space[] = "add_prefix_space does not count: tokenizer.json puts no space in front of texts";
