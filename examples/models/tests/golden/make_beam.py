@@ -92,7 +92,8 @@ def generate(cases):
     beams = case["beams"]
     config = GenerationConfig(
         num_beams=beams, num_return_sequences=beams, do_sample=False, use_cache=False,
-        no_repeat_ngram_size=case["ngram"], min_length=case["least"], eos_token_id=case["eos"], pad_token_id=(case["eos"] + 1) % case["vocab"],
+        no_repeat_ngram_size=case["ngram"], min_length=case["least"], eos_token_id=case["eos"],
+        pad_token_id=(case["eos"] + 1) % case["vocab"],
         return_dict_in_generate=True, output_scores=True, output_logits=True)
     if beams > 1:
         config.length_penalty, config.early_stopping = case["penalty"], bool(case["early"])
