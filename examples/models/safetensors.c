@@ -1,26 +1,7 @@
-#if !defined(_WIN32) && !defined(SAFETENSORS_NO_MMAP)
-#define SAFETENSORS_MMAP
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64
-#endif
-#endif
-
+#include "mapped.h"
 #include "safetensors.h"
 #include "json.h"
 #include "text.h"
-
-#ifdef SAFETENSORS_MMAP
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#ifndef O_CLOEXEC
-#define O_CLOEXEC 0
-#endif
-#endif
 
 enum { LENGTH = 8, HEADER_MAX = 100000000 }; /* bytes of the header's length, and the most it may say */
 
@@ -315,37 +296,15 @@ static const char *read_stream(safetensors *file, FILE *stream, size_t *size)
     return ferror(stream) ? text_fail(file->error, "cannot be read: %s", strerror(errno)) : NULL;
 }
 
-#ifdef SAFETENSORS_MMAP
-/* Maps a regular file. Where that cannot be done, mapping stays NULL. */
-static void map_file(safetensors *file, const char *path)
-{
-    struct stat status;
-    void *mapping;
-    int descriptor;
-    if (stat(path, &status) || !S_ISREG(status.st_mode) || (descriptor = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-        return;
-    if (!fstat(descriptor, &status) && status.st_size > 0 && (uintmax_t)status.st_size <= SIZE_MAX) {
-        mapping = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (mapping != MAP_FAILED) {
-            file->mapping = mapping;
-            file->mapped = (size_t)status.st_size;
-        }
-    }
-    close(descriptor);
-}
-#endif
-
 const char *safetensors_open(safetensors *file, const char *path)
 {
     const char *error;
     size_t size;
     FILE *stream;
     start(file, path);
-#ifdef SAFETENSORS_MMAP
-    map_file(file, path);
+    file->mapping = mapped_open(path, &file->mapped);
     if (file->mapping)
         return finish(file, read_file(file, file->mapping, file->mapped));
-#endif
     if ((stream = fopen(path, "rb")) == NULL)
         return text_fail(file->error, "cannot be opened: %s", strerror(errno));
     error = read_stream(file, stream, &size);
@@ -361,10 +320,7 @@ const char *safetensors_parse(safetensors *file, const void *bytes, size_t size,
 
 void safetensors_close(safetensors *file)
 {
-#ifdef SAFETENSORS_MMAP
-    if (file->mapping)
-        munmap(file->mapping, file->mapped);
-#endif
+    mapped_close(file->mapping, file->mapped);
     free((void *)(uintptr_t)file->header);
     free(file->contents);
     free(file->owned);
