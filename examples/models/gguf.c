@@ -316,7 +316,7 @@ static const char *finish(gguf *file, const char *error)
     if (error)
         gguf_close(file);
     else
-        file->error[0] = 0;
+        memset(file->error, 0, sizeof file->error);
     return error;
 }
 

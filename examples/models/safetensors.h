@@ -1,5 +1,5 @@
-/* safetensors.h: the tensors of a .safetensors file, in place. It takes safetensors.c, text.h, shown.h, and json.c for
-   the header: C99 and libc, and mmap where there is one (elsewhere, or with -DSAFETENSORS_NO_MMAP, the file is read).
+/* safetensors.h: the tensors of a .safetensors file, in place. It takes safetensors.c, mapped.h, text.h, shown.h, and
+   json.c for the header: C99 and libc, and mmap where there is one (elsewhere, or with -DMAPPED_NEVER, the file is read).
 
        safetensors file;
        const char *error = safetensors_open(&file, "model.safetensors");

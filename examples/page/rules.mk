@@ -2,7 +2,7 @@
 # vectors, and without for browsers that have none; the bundled translator; sentences and words that it knows.
 P         = $B/page
 page_in   = t5 beam translate layers checkpoint json safetensors sentencepiece unicode $(of_bpe)
-page_cc   = clang --target=wasm32-wasi -O2 -DSAFETENSORS_NO_MMAP
+page_cc   = clang --target=wasm32-wasi -O2 -DMAPPED_NEVER
 page_has  = mkdir -p $P && echo '\#include <stdio.h>' | $(page_cc) -mexec-model=reactor -x c - -o $P/has.wasm 2> /dev/null
 page_says = echo 'The page to play with is not built: it needs clang, lld and wasi-libc. On Debian:'; \
             echo '    apt-get install clang lld wasi-libc libclang-rt-dev-wasm32'

@@ -1,6 +1,6 @@
 /* Fuzz target: safetensors files. After an odd first byte the input is a file; after an even one it is a header, up to
    the first NUL, and data: the header's length is put before them. How to run: fuzz.h. */
-#define SAFETENSORS_NO_MMAP /* no file is opened here */
+#define MAPPED_NEVER /* no file is opened here */
 #include "fuzz.h"
 
 #include "examples/models/json.c"

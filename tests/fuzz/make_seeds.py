@@ -171,6 +171,30 @@ JINJA_WORDS = ["{{", "}}", "{%", "%}", "{%-", "-%}", "{#", "#}", "{% for x in ",
                "{% break %}", "|upper", "|title", ".find(", "none", "true", "1e9", "|round", "\\u00e9", "\xf5"]
 
 
+def gguf(*parts):
+    """Numbers (a size in bytes and a value), texts and bytes, as a GGUF file has them behind its version; each seven
+    zeros as a byte of 255."""
+    out = b""
+    for part in parts:
+        if isinstance(part, tuple):
+            out += part[1].to_bytes(part[0], "little")
+        else:
+            out += part if isinstance(part, bytes) else struct.pack("<Q", len(part)) + part.encode()
+    return out.replace(bytes(7), b"\xff")
+
+
+GGUF = [
+    gguf((8, 0), (8, 1), "k", (4, 4), (4, 7)), gguf((8, 0), (8, 1), "k", (4, 8), "text"),
+    gguf((8, 0), (8, 2), "k", (4, 9), (4, 8), (8, 2), "a", "b", "n", (4, 9), (4, 5), (8, 2), (4, 1), (4, 2)),
+    gguf((8, 0), (8, 1), "general.alignment", (4, 4), (4, 8)), gguf((8, 0), (8, 1), "f", (4, 12), (8, 1)),
+    *(gguf((8, 1), (8, 0), "w", (4, 2), (8, count), (8, 1), (4, kind), (8, 0), bytes(12), bytes(size))
+      for kind, count, size in ((0, 2, 8), (1, 2, 4), (2, 32, 18), (7, 32, 24), (8, 32, 34), (10, 256, 84), (11, 256, 110),
+                                (12, 256, 144), (13, 256, 176), (14, 256, 210), (30, 2, 4), (39, 32, 17), (99, 3, 0))),
+    gguf((8, 2), (8, 0), "w", (4, 1), (8, 1), (4, 0), (8, 0), "v", (4, 0), (4, 0), (8, 32), bytes(60)),
+]
+GGUF_WORDS = ["general.alignment", "\x01\xff", "\x02\xff", "\x20\xff", "\x04\0\0\0", "\x08\0\0\0", "\x09\0\0\0"]
+
+
 def write(target, inputs, words):
     os.makedirs(os.path.join(sys.argv[1], target), exist_ok=True)
     for i, data in enumerate(inputs):
@@ -185,6 +209,7 @@ write("json", [text.encode("utf-8", "surrogatepass") for text in JSON], [w.encod
 write("safetensors",
       [b"\0" + header + b"\0" + data for header, data in SAFETENSORS]
       + [b"\1" + struct.pack("<Q", len(header)) + header + data for header, data in SAFETENSORS], SAFETENSORS_WORDS)
+write("gguf", GGUF, [w.encode("latin-1") for w in GGUF_WORDS])
 write("sentencepiece", [bytes([how, len(as_bytes(text))]) + model + as_bytes(text) for how, model, text in MODELS],
       MODELS_WORDS)
 write("tokenize", [bytes([model]) + text.encode() for text in TEXTS for model in (0, 1, 2, 3, 4, 5, 128)], TEXTS_WORDS)

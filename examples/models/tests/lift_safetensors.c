@@ -1,4 +1,4 @@
-/* A program that has taken safetensors.h and safetensors.c, and json.h, json.c, text.h and shown.h with them. */
+/* A program that has taken safetensors.h and safetensors.c, and json.h, json.c, mapped.h, text.h and shown.h with them. */
 #include "safetensors.h"
 
 #include <string.h>

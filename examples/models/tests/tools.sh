@@ -55,7 +55,7 @@ part_tools() {
     cat "$tensors" | it /dev/stdin | sed "s,^/dev/stdin,$tensors," > "$work/piped"
     check "tensors reads a pipe" diff $models_tests/golden/tensors.out "$work/piped"
     check "tensors stops where a pipe should" stops_reading
-    check "tensors without mmap compiles" $CC $LDFLAGS -DSAFETENSORS_NO_MMAP -o "$work/tensors" \
+    check "tensors without mmap compiles" $CC $LDFLAGS -DMAPPED_NEVER -o "$work/tensors" \
         examples/models/tensors.c examples/models/safetensors.c examples/models/json.c &&
         check "tensors without mmap" shows $models_tests/golden/tensors.out "$work/tensors" "$tensors"
     no_room output "$tensors"
