@@ -161,17 +161,17 @@ $B/heap/%.o: examples/models/%.c $B/flags $B/flags_of_tests | $B/api         ; $
 # What is linked                                   of what: a notebook is a program by itself; here they share one
 $B/%: $B/examples/%.o $B/attn.o                                              ; $(program)
 $B/tokenize $B/tensors $B/decode_ids $B/encode_ids $B/render_chat $(learners) $B/test $B/test_examples:   ; $(program)
-$B/05_translate: $(call in,json safetensors checkpoint sentencepiece unicode $(of_bpe) layers t5 beam translate)
-$B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert vectors)
-$B/13_generate: $(call in,json safetensors checkpoint layers unicode $(of_bpe) sentencepiece tokenizer jinja chat)
+$B/05_translate: $(call in,json safetensors gguf gguf_files checkpoint sentencepiece unicode $(of_bpe) layers t5 beam translate)
+$B/12_search: $(call in,json safetensors gguf gguf_files checkpoint layers unicode wordpiece bert vectors)
+$B/13_generate: $(call in,json safetensors gguf gguf_files checkpoint layers unicode $(of_bpe) sentencepiece tokenizer jinja chat)
 $B/13_generate: $(call in,sample decoder)
 $B/tokenize: $(call in,tokenize $(of_bpe) sentencepiece wordpiece unicode json)
 $B/tensors: $(call in,tensors safetensors json)
 $B/grammar: $(call in,train/grammar)
 $B/train: $(call in,train/train train/learn train/network sentencepiece) $B/attn.o
-$B/render_chat: $B/$T/render_chat.o $(call in,json unicode $(of_bpe) sentencepiece tokenizer jinja chat)
-$B/decode_ids: $B/$T/decode_ids.o $(call in,json safetensors checkpoint layers decoder) $B/attn.o
-$B/encode_ids: $B/$T/encode_ids.o $(call in,json unicode $(of_bpe) sentencepiece tokenizer)
+$B/render_chat: $B/$T/render_chat.o $(call in,json unicode gguf gguf_files $(of_bpe) sentencepiece tokenizer jinja chat)
+$B/decode_ids: $B/$T/decode_ids.o $(call in,json safetensors gguf gguf_files checkpoint layers decoder) $B/attn.o
+$B/encode_ids: $B/$T/encode_ids.o $(call in,json unicode gguf gguf_files $(of_bpe) sentencepiece tokenizer)
 $B/test: $(tests)
 $B/test_examples: $(t_tests) $B/$T/main.o $(addprefix $B/tests/,test_util.o attn_impl.o)
 

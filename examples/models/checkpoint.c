@@ -1,5 +1,6 @@
 /* checkpoint.c: see checkpoint.h. */
 #include "checkpoint.h"
+#include "gguf_files.h"
 #include "shown.h"
 
 #include <errno.h>
@@ -142,7 +143,8 @@ static json read_json(checkpoint *files, const char *name, size_t most, int requ
 
 json checkpoint_json(checkpoint *files, const char *name)
 {
-    return read_json(files, name, CONFIG_SIZE, 0);
+    const json none = {JSON_NONE, NULL, NULL};
+    return files->gguf ? none : read_json(files, name, CONFIG_SIZE, 0);
 }
 
 json checkpoint_object(checkpoint *files, const char *name)
@@ -585,6 +587,50 @@ static int exists(const char *path)
     return file != NULL;
 }
 
+/* config.json of a GGUF, which is made of its keys. */
+static json open_gguf(checkpoint *files, const char *path)
+{
+    json value = {JSON_NONE, NULL, NULL};
+    struct checkpoint_text *text = (struct checkpoint_text *)allocate(files, 1, sizeof *text);
+    text_buffer config = {NULL, 0, 0, 0};
+    const char *error;
+    gguf_files *model = (gguf_files *)allocate(files, 1, sizeof *model);
+    if (!text || !model || !(text->path = copy_text(files, path)))
+        return value;
+    error = gguf_files_open(model, path);
+    if (!error) {
+        files->gguf = model;
+        error = gguf_files_config(model, &config);
+    }
+    text->text = config.text;
+    text->size = config.size;
+    text->next = files->texts;
+    files->texts = text;
+    if (!error && json_parse(&value, text->text, text->size, NULL))
+        error = "its keys make no config.json";
+    if (error)
+        checkpoint_fail(files, "%s", error);
+    return value;
+}
+
+/* Its tensors, as the only file there is. */
+static void add_gguf(checkpoint *files)
+{
+    const char *error;
+    files->files = (checkpoint_file *)allocate(files, 1, sizeof *files->files);
+    if (!files->files)
+        return;
+    error = gguf_files_weights(files->gguf, files->opts.progress, files->opts.user);
+    files->files->tensors = files->gguf->weights;
+    files->files->path = files->directory;
+    files->tensors = files->files->tensors.count;
+    files->files->taken = (unsigned char *)allocate(files, files->tensors + 1, 1);
+    files->count = 1;
+    files->opts.progress = NULL; /* it has been read */
+    if (error)
+        checkpoint_fail(files, "%s", error);
+}
+
 /* model.safetensors; or, where there is none, what the index lists. */
 void checkpoint_weights(checkpoint *files, const checkpoint_opts *opts)
 {
@@ -594,6 +640,10 @@ void checkpoint_weights(checkpoint *files, const checkpoint_opts *opts)
         return;
     if (opts)
         files->opts = *opts;
+    if (files->gguf) {
+        add_gguf(files);
+        return;
+    }
     set_path(files, path, "adapter_config.json");
     if (exists(path)) {
         checkpoint_fail(files, "%s: an adapter, which nothing here adds to the weights: it is to be merged", path);
@@ -625,7 +675,8 @@ const char *checkpoint_open(checkpoint *files, const char *directory)
         return checkpoint_fail(files, "%s: the directory's name is too long", shown_name(shown, directory));
     files->directory = copy_text(files, directory);
     files->notes = copy_text(files, "");
-    files->config = read_json(files, "config.json", CONFIG_SIZE, 1);
+    files->config =
+        gguf_files_is(directory) ? open_gguf(files, directory) : read_json(files, "config.json", CONFIG_SIZE, 1);
     if (!files->failed && files->config.type != JSON_OBJECT)
         checkpoint_fail(files, "%s: no JSON object", path_of(files, files->config));
     if (!files->failed)
@@ -640,6 +691,8 @@ void checkpoint_close(checkpoint *files)
     size_t i;
     for (i = 0; i < files->count; i++)
         safetensors_close(&files->files[i].tensors);
+    if (files->gguf)
+        gguf_files_close(files->gguf);
     for (text = files->texts; text; text = text->next)
         free(text->text);
     while (files->owned) {

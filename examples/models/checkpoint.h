@@ -49,6 +49,7 @@ typedef struct checkpoint {
     /* for checkpoint.c */
     checkpoint_opts opts;
     struct checkpoint_text *texts; /* the JSON files that have been read */
+    struct gguf_files *gguf;       /* NULL: a directory */
     size_t bytes, read;            /* of all tensors; of those that have been touched */
     void *owned;
 

@@ -364,6 +364,17 @@ gguf_value gguf_get(const gguf *file, const char *key)
     return found ? found->value : none;
 }
 
+size_t gguf_key_count(const gguf *file)
+{
+    return file->key_count;
+}
+
+const char *gguf_key_name(const gguf *file, size_t index, size_t *size)
+{
+    *size = file->keys[index].name.size;
+    return file->keys[index].name.text;
+}
+
 gguf_value gguf_first(gguf_value array)
 {
     array.type = array.kind == GGUF_ARRAY ? (unsigned)little_endian(array.bytes, 4) : 0;

@@ -99,6 +99,10 @@ void gguf_close(gguf *file);
 /* The value of a key; of kind GGUF_NONE if there is none. */
 gguf_value gguf_get(const gguf *file, const char *key);
 
+/* The keys, in the order of their bytes: how many there are, and how one is spelt, not ended by a NUL. */
+size_t gguf_key_count(const gguf *file);
+const char *gguf_key_name(const gguf *file, size_t index, size_t *size);
+
 /* The elements of an array in order; kind is GGUF_NONE after the last, and of what is no array. */
 gguf_value gguf_first(gguf_value array);
 gguf_value gguf_next(gguf_value element);

@@ -1,5 +1,6 @@
 #include "tokenizer.h"
 #include "added.h"
+#include "gguf_files.h"
 #include "text.h"
 
 enum { PATH_SIZE = 4096, CONFIG_SIZE = 1 << 26, NAME_SIZE = 256 };
@@ -639,9 +640,8 @@ static const char *open_config(tokenizer *tokens, const char *directory)
 
 /* ---- the vocabulary ---- */
 
-static const char *open_bpe(tokenizer *tokens, const char *path)
+static const char *use_bpe(tokenizer *tokens, const char *error)
 {
-    const char *error = bpe_open(&tokens->json, path);
     if (error) {
         snprintf(tokens->error, sizeof tokens->error, "%s", error);
         return tokens->error;
@@ -680,7 +680,7 @@ static const char *index_tags(tokenizer *tokens)
     return error;
 }
 
-static const char *open_sentencepiece(tokenizer *tokens, const char *path)
+static const char *use_sentencepiece(tokenizer *tokens, const char *path, const char *error)
 {
     /* What tokenizer.json has as special tokens, and tokenizer.model of some models as user-defined pieces: Gemma's.
        What is user-defined beside these, such as <table>, is text. */
@@ -703,7 +703,6 @@ static const char *open_sentencepiece(tokenizer *tokens, const char *path)
                                        "<|end_header_id|>",
                                        "<|endoftext|>",
                                        NULL};
-    const char *error = sentencepiece_open(&tokens->model, path);
     if (error) {
         snprintf(tokens->error, sizeof tokens->error, "%s", error);
         return tokens->error;
@@ -724,19 +723,54 @@ static const char *open_sentencepiece(tokenizer *tokens, const char *path)
     return NULL;
 }
 
+/* What lies in a GGUF, as the files of a directory. */
+static const char *open_gguf(tokenizer *tokens, const char *path)
+{
+    const text_buffer none = {NULL, 0, 0, 0};
+    text_buffer config = none, *contents = &tokens->contents;
+    gguf_files model;
+    json value;
+    int is_json = 0;
+    const char *error = gguf_files_open(&model, path);
+    if (!error && (error = gguf_files_tokenizer(&model, contents, &is_json)) == NULL)
+        error = gguf_files_tokenizer_config(&model, &config);
+    if (error)
+        snprintf(tokens->error, sizeof tokens->error, "%s", error);
+    if (!error && is_json)
+        error = use_bpe(tokens, bpe_parse(&tokens->json, contents->text, contents->size, path));
+    else if (!error)
+        error = use_sentencepiece(tokens, path,
+                                  sentencepiece_parse(&tokens->model, contents->text, contents->size, path));
+    text_append(&config, text_of("", 1));
+    if (!error && config.failed)
+        error = fail(tokens, path, TEXT_NO_MEMORY);
+    if (!error && ((error = parse(tokens, path, &config, &value)) != NULL ||
+                   (error = use_config(tokens, path, value, &none)) != NULL))
+        tokenizer_close(tokens);
+    free(config.text);
+    if (is_json || error) {
+        free(contents->text);
+        *contents = none;
+    }
+    gguf_files_close(&model);
+    return error ? tokens->error : NULL;
+}
+
 const char *tokenizer_open(tokenizer *tokens, const char *directory)
 {
     char path[PATH_SIZE];
     const char *error;
     memset(tokens, 0, sizeof *tokens);
     tokens->bos_id = tokens->eos_id = -1;
+    if (gguf_files_is(directory))
+        return open_gguf(tokens, directory);
     error = join(tokens, path, directory, "tokenizer.json");
     if (error)
         return error;
     if (exists(path)) {
-        error = open_bpe(tokens, path);
+        error = use_bpe(tokens, bpe_open(&tokens->json, path));
     } else if ((error = join(tokens, path, directory, "tokenizer.model")) == NULL) {
-        error = exists(path) ? open_sentencepiece(tokens, path)
+        error = exists(path) ? use_sentencepiece(tokens, path, sentencepiece_open(&tokens->model, path))
                              : fail(tokens, directory, "there is neither tokenizer.json nor tokenizer.model");
     }
     if (error)
@@ -756,6 +790,8 @@ void tokenizer_close(tokenizer *tokens)
     else if (tokens->count > 0)
         sentencepiece_close(&tokens->model);
     trie_free(&tokens->tags);
+    free(tokens->contents.text);
+    memset(&tokens->contents, 0, sizeof tokens->contents);
     free(tokens->chat_template);
     free(tokens->names);
     tokens->chat_template = tokens->names = NULL;

@@ -51,6 +51,7 @@ typedef struct tokenizer {
     char *names;
     size_t names_size;
     char *chat_template; /* chat_template.jinja, or that of tokenizer_config.json: text with a NUL. NULL: none */
+    text_buffer contents; /* of a GGUF: for tokenizer.c */
     char error[512];
     char notes[4096]; /* what the files have and nobody looks at: lines for the user, each with its LF */
 } tokenizer;

@@ -1,0 +1,954 @@
+/* gguf_files.c: see gguf_files.h. First config.json; then the tokenizer; then the weights. */
+#include "gguf_files.h"
+#include "../../attn.h"
+
+#include <math.h>
+
+enum { PARTS = 512, NAME = 160 };
+
+/* ==== Messages and texts ========================================================================================= */
+
+static const char *fail(gguf_files *model, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (!model->failed)
+        vsnprintf(model->error + strlen(model->error), sizeof model->error - strlen(model->error), format, arguments);
+    va_end(arguments);
+    model->failed = 1;
+    return model->error;
+}
+
+static const char *outcome(gguf_files *model, const text_buffer *out)
+{
+    if (out && out->failed)
+        fail(model, TEXT_NO_MEMORY);
+    return model->failed ? model->error : NULL;
+}
+
+static void put(text_buffer *out, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    text_append(out, text_word(text));
+}
+
+/* A string of JSON. */
+static void put_string(text_buffer *out, text_span s)
+{
+    put(out, "\"");
+    for (; s.size; s = text_from(s, 1)) {
+        unsigned char c = (unsigned char)*s.text;
+        if (c < 0x20)
+            put(out, "\\u%04x", c);
+        else if (c == '"' || c == '\\')
+            put(out, "\\%c", c);
+        else
+            text_append(out, text_of(s.text, 1));
+    }
+    put(out, "\"");
+}
+
+/* The fewest digits that give the float again: what a configuration had when the file was made. */
+static void put_real(text_buffer *out, double value)
+{
+    char text[40];
+    int digits = 5;
+    do
+        snprintf(text, sizeof text, "%.*g", ++digits, value);
+    while (digits < 17 && (float)strtod(text, NULL) != (float)value);
+    put(out, "%s", text);
+}
+
+/* ==== Keys ======================================================================================================= */
+
+static gguf_value key_of(const gguf_files *model, const char *architecture, const char *name)
+{
+    char key[NAME];
+    snprintf(key, sizeof key, "%s.%s", architecture, name);
+    return gguf_get(&model->parts[0], key);
+}
+
+static gguf_value token_key(const gguf_files *model, const char *name)
+{
+    return key_of(model, "tokenizer.ggml", name);
+}
+
+static text_span string_of(gguf_value value)
+{
+    size_t size = 0;
+    const char *text = gguf_string(value, &size);
+    return text_of(text ? text : "", size);
+}
+
+static int is_text(gguf_value value, const char *text)
+{
+    text_span s = string_of(value);
+    return value.kind == GGUF_STRING && s.size == strlen(text) && memcmp(s.text, text, s.size) == 0;
+}
+
+static const gguf_tensor *tensor_of(const gguf_files *model, const char *name)
+{
+    const gguf_tensor *found = NULL;
+    for (size_t i = 0; i < model->count && !found; i++)
+        found = gguf_find(&model->parts[i], name);
+    return found;
+}
+
+/* ==== Architectures ============================================================================================== */
+
+typedef struct architecture {
+    const char *name, *model_type;
+    int flags;
+} architecture;
+
+enum {
+    TURNED = 1, /* rows of queries and keys are in the order of rotations of neighbours */
+    GEMMA = 2,  /* norms are what they multiply by: one more than in safetensors; one more before the feed-forward */
+    T5 = 4,
+    WINDOWS = 8
+};
+
+static const architecture architectures[] = {{"llama", "llama", TURNED},
+                                             {"smollm3", "smollm3", TURNED},
+                                             {"qwen2", "qwen2", 0},
+                                             {"qwen3", "qwen3", 0},
+                                             {"gemma2", "gemma2", GEMMA | WINDOWS},
+                                             {"gemma3", "gemma3_text", GEMMA | WINDOWS},
+                                             {"t5", "t5", T5}};
+
+static const architecture *architecture_of(gguf_files *model)
+{
+    gguf_value value = gguf_get(&model->parts[0], "general.architecture");
+    char list[200] = "", shown[80];
+    text_span name = string_of(value);
+    size_t i;
+    for (i = 0; i < sizeof architectures / sizeof *architectures; i++) {
+        if (is_text(value, architectures[i].name))
+            return &architectures[i];
+        snprintf(list + strlen(list), sizeof list - strlen(list), i ? ", %s" : "%s", architectures[i].name);
+    }
+    fail(model, "general.architecture \"%s\" is none of %s", shown_text(shown, sizeof shown, name.text, name.size),
+         list);
+    return NULL;
+}
+
+/* What a key of the architecture becomes; NULL: it is read elsewhere, or changes nothing. */
+typedef struct member {
+    const char *key, *name;
+    int flags; /* of the architectures that have it; 0: all but T5 */
+} member;
+
+static const member members[] = {{"context_length", "max_position_embeddings", 0},
+                                 {"embedding_length", "hidden_size", 0},
+                                 {"block_count", "num_hidden_layers", 0},
+                                 {"feed_forward_length", "intermediate_size", 0},
+                                 {"attention.head_count", "num_attention_heads", 0},
+                                 {"attention.head_count_kv", "num_key_value_heads", 0},
+                                 {"attention.key_length", "head_dim", 0},
+                                 {"attention.layer_norm_rms_epsilon", "rms_norm_eps", 0},
+                                 {"rope.freq_base", "rope_theta", 0},
+                                 {"vocab_size", NULL, 0},
+                                 {"attention.value_length", NULL, 0},
+                                 {"rope.dimension_count", NULL, 0},
+                                 {"rope.scaling.type", NULL, 0},
+                                 {"rope.scaling.factor", NULL, 0},
+                                 {"rope.scaling.original_context_length", NULL, 0},
+                                 {"rope.scaling.finetuned", NULL, 0},
+                                 {"rope.scaling.attn_factor", NULL, 0},
+                                 {"attention.sliding_window", "sliding_window", WINDOWS},
+                                 {"attention.sliding_window_pattern", "sliding_window_pattern", WINDOWS},
+                                 {"rope.freq_base_swa", "rope_local_base_freq", WINDOWS},
+                                 {"attn_logit_softcapping", "attn_logit_softcapping", GEMMA},
+                                 {"final_logit_softcapping", "final_logit_softcapping", GEMMA},
+                                 {"context_length", "n_positions", T5},
+                                 {"embedding_length", "d_model", T5},
+                                 {"block_count", "num_layers", T5},
+                                 {"decoder_block_count", "num_decoder_layers", T5},
+                                 {"feed_forward_length", "d_ff", T5},
+                                 {"attention.head_count", "num_heads", T5},
+                                 {"attention.key_length", "d_kv", T5},
+                                 {"attention.layer_norm_epsilon", "layer_norm_epsilon", T5},
+                                 {"attention.relative_buckets_count", "relative_attention_num_buckets", T5},
+                                 {"decoder_start_token_id", "decoder_start_token_id", T5},
+                                 {"vocab_size", NULL, T5},
+                                 {"attention.value_length", NULL, T5},
+                                 {"attention.layer_norm_rms_epsilon", NULL, T5}};
+
+static int has_member(const architecture *of, const member *m)
+{
+    return m->flags ? (of->flags & m->flags) != 0 : !(of->flags & T5);
+}
+
+/* ==== config.json ================================================================================================ */
+
+static void put_member(gguf_files *model, const architecture *of, const member *m, text_buffer *out)
+{
+    gguf_value value = key_of(model, of->name, m->key);
+    uint64_t whole;
+    double number;
+    if (value.kind == GGUF_NONE || !m->name)
+        return;
+    if (gguf_uint(value, &whole) && whole <= INT32_MAX) {
+        put(out, ", \"%s\": %lu", m->name, (unsigned long)whole);
+    } else if (value.kind == GGUF_REAL && gguf_real(value, &number) && number - number == 0) {
+        put(out, ", \"%s\": ", m->name);
+        put_real(out, number);
+    } else {
+        fail(model, "%s.%s is no number that can be used", of->name, m->key);
+    }
+}
+
+/* A key of the architecture that is not known would change what the model computes. */
+static void refuse_others(gguf_files *model, const architecture *of)
+{
+    const gguf *file = &model->parts[0];
+    char shown[128];
+    size_t length = strlen(of->name);
+    for (size_t i = 0; i < gguf_key_count(file); i++) {
+        text_span key;
+        key.text = gguf_key_name(file, i, &key.size);
+        if (key.size <= length || memcmp(key.text, of->name, length) != 0 || key.text[length] != '.')
+            continue;
+        size_t k = 0;
+        for (key = text_from(key, length + 1); k < sizeof members / sizeof *members; k++)
+            if (has_member(of, &members[k]) && text_compare(key, text_word(members[k].key)) == 0)
+                break;
+        if (k == sizeof members / sizeof *members)
+            fail(model, "%s.%s is there, which this program does not do", of->name,
+                 shown_text(shown, sizeof shown, key.text, key.size));
+    }
+}
+
+static uint64_t whole_of(gguf_value value, uint64_t otherwise)
+{
+    gguf_uint(value, &otherwise);
+    return otherwise;
+}
+
+/* Linear and YaRN are keys; what Llama 3 has are factors in a tensor, which decoder.c reads. */
+static void put_scaling(gguf_files *model, const architecture *of, text_buffer *out)
+{
+    gguf_value type = key_of(model, of->name, "rope.scaling.type");
+    double factor = 1, attention = 1;
+    gguf_real(key_of(model, of->name, "rope.scaling.factor"), &factor);
+    gguf_real(key_of(model, of->name, "rope.scaling.attn_factor"), &attention);
+    if (attention < 1 || attention > 1)
+        fail(model, "%s.rope.scaling.attn_factor is not 1, which this program does not do", of->name);
+    if (type.kind == GGUF_NONE || is_text(type, "none"))
+        return;
+    if (!is_text(type, "linear") && !is_text(type, "yarn"))
+        fail(model, "%s.rope.scaling.type is neither none, linear nor yarn", of->name);
+    put(out, ", \"rope_scaling\": {\"rope_type\": \"%s\", \"factor\": ", is_text(type, "yarn") ? "yarn" : "linear");
+    put_real(out, factor);
+    if (is_text(type, "yarn"))
+        put(out, ", \"original_max_position_embeddings\": %lu",
+            (unsigned long)whole_of(key_of(model, of->name, "rope.scaling.original_context_length"), 0));
+    put(out, "}");
+}
+
+/* What all heads have is head_dim: keys, values, and what is rotated. */
+static void check_sizes(gguf_files *model, const architecture *of)
+{
+    uint64_t width = whole_of(key_of(model, of->name, "embedding_length"), 0);
+    uint64_t heads = whole_of(key_of(model, of->name, "attention.head_count"), 0);
+    uint64_t size = whole_of(key_of(model, of->name, "attention.key_length"), heads ? width / heads : 0);
+    static const char *const others[] = {"attention.value_length", "rope.dimension_count"};
+    for (size_t i = 0; i < 2; i++)
+        if (whole_of(key_of(model, of->name, others[i]), size) != size)
+            fail(model, "%s.%s is another than the size of a key, which this program does not do", of->name, others[i]);
+}
+
+static void put_ids(gguf_files *model, text_buffer *out)
+{
+    static const char *const ends[] = {"eos_token_id", "eot_token_id", "eom_token_id"};
+    uint64_t id;
+    int count = 0;
+    if (gguf_uint(token_key(model, "bos_token_id"), &id))
+        put(out, ", \"bos_token_id\": %lu", (unsigned long)id);
+    if (gguf_uint(token_key(model, "padding_token_id"), &id))
+        put(out, ", \"pad_token_id\": %lu", (unsigned long)id);
+    for (size_t i = 0; i < 3; i++)
+        if (gguf_uint(token_key(model, ends[i]), &id))
+            put(out, count++ ? ", %lu" : ", \"eos_token_id\": [%lu", (unsigned long)id);
+    put(out, count ? "]" : "");
+}
+
+/* Of Gemma, whose scale depends on the size of the model: 27b alone has that of hidden_size / heads. */
+static void put_gemma(gguf_files *model, const architecture *of, text_buffer *out)
+{
+    uint64_t layers = whole_of(key_of(model, of->name, "block_count"), 0);
+    uint64_t width = whole_of(key_of(model, of->name, "embedding_length"), 0);
+    uint64_t heads = whole_of(key_of(model, of->name, "attention.head_count"), 0);
+    int is_27b = strcmp(of->name, "gemma2") == 0 ? layers == 46 : layers == 62;
+    if (is_27b && heads)
+        put(out, ", \"query_pre_attn_scalar\": %lu", (unsigned long)(width / heads));
+}
+
+const char *gguf_files_config(gguf_files *model, text_buffer *out)
+{
+    const architecture *of = architecture_of(model);
+    const gguf_tensor *embedding = tensor_of(model, "token_embd.weight");
+    if (!of)
+        return outcome(model, out);
+    put(out, "{\"model_type\": \"%s\"", of->model_type);
+    refuse_others(model, of);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (has_member(of, &members[i]))
+            put_member(model, of, &members[i], out);
+    if (embedding && embedding->rank == 2)
+        put(out, ", \"vocab_size\": %lu", (unsigned long)embedding->shape[0]);
+    put(out, ", \"tie_word_embeddings\": %s", tensor_of(model, "output.weight") ? "false" : "true");
+    put_ids(model, out);
+    if (of->flags & T5) {
+        put(out, ", \"feed_forward_proj\": \"%s\"",
+            tensor_of(model, "enc.blk.0.ffn_gate.weight") ? "gated-gelu" : "relu");
+    } else {
+        check_sizes(model, of);
+        put_scaling(model, of, out);
+        if (tensor_of(model, "blk.0.attn_q.bias"))
+            put(out, ", \"attention_bias\": true");
+    }
+    if (of->flags & GEMMA)
+        put_gemma(model, of, out);
+    put(out, "}");
+    return outcome(model, out);
+}
+
+/* ==== The tokenizer ============================================================================================== */
+
+enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
+
+/* How texts are split before their bytes are merged, by tokenizer.ggml.pre. */
+typedef struct splitter {
+    const char *names[5];
+    const char *pattern; /* NULL: that of GPT-2 */
+    int digits, ignore_merges, nfc;
+} splitter;
+
+#define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define BEFORE_WORD "[^\\r\\n\\p{L}\\p{N}]?"
+#define SIGNS "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+
+static const splitter splitters[] = {
+    {{"gpt-2", NULL}, NULL, 0, 0, 0},
+    {{"smollm", "starcoder", "refact", NULL}, NULL, 1, 0, 0},
+    {{"llama-bpe", "llama3", "llama-v3", "smollm3", NULL},
+     CONTRACTIONS "|" BEFORE_WORD "\\p{L}+|\\p{N}{1,3}" SIGNS,
+     0,
+     1,
+     0},
+    {{"qwen2", "deepseek-r1-qwen", NULL}, CONTRACTIONS "|" BEFORE_WORD "\\p{L}+|\\p{N}" SIGNS, 0, 0, 1},
+    {{"tekken", NULL},
+     BEFORE_WORD "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|" BEFORE_WORD
+                 "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}"
+                 "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+     0,
+     1,
+     0},
+};
+
+static const splitter *splitter_of(gguf_files *model)
+{
+    gguf_value pre = token_key(model, "pre");
+    text_span name = string_of(pre);
+    char shown[80];
+    for (size_t i = 0; i < sizeof splitters / sizeof *splitters; i++)
+        for (size_t k = 0; splitters[i].names[k]; k++)
+            if (is_text(pre, splitters[i].names[k]))
+                return &splitters[i];
+    fail(model, "tokenizer.ggml.pre \"%s\": texts are split so by no tokenizer that is known here",
+         shown_text(shown, sizeof shown, name.text, name.size));
+    return NULL;
+}
+
+/* The arrays that say each token's spelling, type and score go side by side. */
+typedef struct token {
+    gguf_value text, type, score;
+    size_t id;
+} token;
+
+static int begin_tokens(gguf_files *model, token *t)
+{
+    gguf_value texts = token_key(model, "tokens"), types = token_key(model, "token_type");
+    gguf_value scores = token_key(model, "scores");
+    t->text = gguf_first(texts);
+    t->type = gguf_first(types);
+    t->score = gguf_first(scores);
+    t->id = 0;
+    if (t->text.kind != GGUF_STRING)
+        fail(model, "tokenizer.ggml.tokens is no array of texts");
+    else if (types.kind != GGUF_NONE && types.count != texts.count)
+        fail(model, "tokenizer.ggml.token_type has another length than tokens");
+    else if (scores.kind != GGUF_NONE && scores.count != texts.count)
+        fail(model, "tokenizer.ggml.scores has another length than tokens");
+    return !model->failed;
+}
+
+static void next_token(token *t)
+{
+    t->text = gguf_next(t->text);
+    t->type = gguf_next(t->type);
+    t->score = gguf_next(t->score);
+    t->id++;
+}
+
+static int type_of(const token *t)
+{
+    return (int)whole_of(t->type, NORMAL);
+}
+
+/* tokenizer.json of byte-level BPE. */
+static void put_bpe(gguf_files *model, text_buffer *out)
+{
+    const splitter *by = splitter_of(model);
+    gguf_value merge = gguf_first(token_key(model, "merges"));
+    token t;
+    int count = 0;
+    if (!by)
+        return;
+    put(out, "{\"added_tokens\": [");
+    for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t))
+        if (type_of(&t) == CONTROL || type_of(&t) == USER_DEFINED) {
+            put(out,
+                count++ ? ", {\"id\": %lu, \"special\": %s, \"content\": "
+                        : "{\"id\": %lu, \"special\": %s, \"content\": ",
+                (unsigned long)t.id, type_of(&t) == CONTROL ? "true" : "false");
+            put_string(out, string_of(t.text));
+            put(out, "}");
+        }
+    put(out, "], \"normalizer\": %s, \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [",
+        by->nfc ? "{\"type\": \"NFC\"}" : "null");
+    if (by->digits)
+        put(out, "{\"type\": \"Digits\", \"individual_digits\": true}, ");
+    if (by->pattern) {
+        put(out, "{\"type\": \"Split\", \"behavior\": \"Isolated\", \"invert\": false, \"pattern\": {\"Regex\": ");
+        put_string(out, text_word(by->pattern));
+        put(out, "}}, ");
+    }
+    put(out, "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": %s}]}",
+        by->pattern ? "false" : "true");
+    put(out,
+        ", \"decoder\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", \"ignore_merges\": %s, \"vocab\": {",
+        by->ignore_merges ? "true" : "false");
+    for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t)) {
+        put(out, t.id ? ", " : "");
+        put_string(out, string_of(t.text));
+        put(out, ": %lu", (unsigned long)t.id);
+    }
+    put(out, "}, \"merges\": [");
+    for (count = 0; merge.kind == GGUF_STRING; merge = gguf_next(merge)) {
+        put(out, count++ ? ", " : "");
+        put_string(out, string_of(merge));
+    }
+    put(out, "]}}");
+}
+
+/* ---- as SentencePiece has it: messages of fields ---- */
+
+static void put_varint(text_buffer *out, uint64_t value)
+{
+    char byte;
+    do {
+        byte = (char)((value & 127) | (value > 127 ? 128 : 0));
+        text_append(out, text_of(&byte, 1));
+    } while (value >>= 7);
+}
+
+static void put_number(text_buffer *out, unsigned field, uint64_t value)
+{
+    put_varint(out, field << 3);
+    put_varint(out, value);
+}
+
+static void put_bytes(text_buffer *out, unsigned field, text_span bytes)
+{
+    put_varint(out, field << 3 | 2);
+    put_varint(out, bytes.size);
+    text_append(out, bytes);
+}
+
+static void put_float(text_buffer *out, unsigned field, float value)
+{
+    uint32_t bits;
+    char bytes[4];
+    memcpy(&bits, &value, sizeof bits);
+    for (int i = 0; i < 4; i++)
+        bytes[i] = (char)(bits >> 8 * i & 255);
+    put_varint(out, field << 3 | 5);
+    text_append(out, text_of(bytes, 4));
+}
+
+static void put_piece(text_buffer *out, text_buffer *part, const token *t)
+{
+    double score = 0;
+    gguf_real(t->score, &score);
+    part->size = 0;
+    put_bytes(part, 1, string_of(t->text));
+    put_float(part, 2, (float)score);
+    put_number(part, 3, (uint64_t)type_of(t));
+    put_bytes(out, 1, text_in(part));
+}
+
+static int flag_of(gguf_value value, int otherwise)
+{
+    gguf_flag(value, &otherwise);
+    return otherwise;
+}
+
+/* The charsmap of T5: an array of bytes, which lie one after another. */
+static text_span charsmap_of(gguf_files *model)
+{
+    gguf_value map = token_key(model, "precompiled_charsmap"), first = gguf_first(map);
+    if (first.kind == GGUF_NONE)
+        return text_of("", 0);
+    return text_of((const char *)first.bytes, map.count);
+}
+
+static void put_sentencepiece(gguf_files *model, int unigram, text_buffer *out)
+{
+    static const struct {
+        const char *key;
+        unsigned field;
+    } ids[] = {{"unknown_token_id", 40}, {"bos_token_id", 41}, {"eos_token_id", 42}, {"padding_token_id", 43}};
+    text_buffer part = {NULL, 0, 0, 0};
+    text_span charsmap = charsmap_of(model);
+    uint64_t id;
+    int bytes = 0;
+    token t;
+    for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t)) {
+        put_piece(out, &part, &t);
+        bytes |= type_of(&t) == BYTE;
+    }
+    part.size = 0;
+    put_number(&part, 3, unigram ? 1 : 2);
+    put_number(&part, 35, (uint64_t)bytes);
+    for (size_t i = 0; i < 4; i++)
+        put_number(&part, ids[i].field, gguf_uint(token_key(model, ids[i].key), &id) ? id : (uint64_t)-1);
+    put_bytes(out, 2, text_in(&part));
+    part.size = 0;
+    put_bytes(&part, 2, charsmap);
+    put_number(&part, 3, (uint64_t)flag_of(token_key(model, "add_space_prefix"), 1));
+    put_number(&part, 4, (uint64_t)flag_of(token_key(model, "remove_extra_whitespaces"), 0));
+    put_number(&part, 5, 1);
+    put_bytes(out, 3, text_in(&part));
+    out->failed |= part.failed;
+    free(part.text);
+}
+
+const char *gguf_files_tokenizer(gguf_files *model, text_buffer *out, int *is_json)
+{
+    gguf_value kind = token_key(model, "model");
+    text_span name = string_of(kind);
+    char shown[80];
+    *is_json = is_text(kind, "gpt2");
+    if (*is_json)
+        put_bpe(model, out);
+    else if (is_text(kind, "llama") || is_text(kind, "t5"))
+        put_sentencepiece(model, is_text(kind, "t5"), out);
+    else
+        fail(model, "tokenizer.ggml.model \"%s\" is none of gpt2, llama, t5",
+             shown_text(shown, sizeof shown, name.text, name.size));
+    return outcome(model, out);
+}
+
+/* The spelling of a token by its id. */
+static text_span spelling(gguf_files *model, uint64_t id)
+{
+    token t;
+    for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t))
+        if (t.id == id)
+            return string_of(t.text);
+    return text_of("", 0);
+}
+
+const char *gguf_files_tokenizer_config(gguf_files *model, text_buffer *out)
+{
+    static const char *const names[][2] = {{"bos_token", "bos_token_id"},
+                                           {"eos_token", "eos_token_id"},
+                                           {"unk_token", "unknown_token_id"},
+                                           {"pad_token", "padding_token_id"}};
+    gguf_value chat = gguf_get(&model->parts[0], "tokenizer.chat_template"), bos = token_key(model, "add_bos_token");
+    uint64_t id;
+    int first = 1, flag;
+    put(out, "{");
+    for (size_t i = 0; i < 4; i++)
+        if (gguf_uint(token_key(model, names[i][1]), &id)) {
+            put(out, first ? "\"%s\": " : ", \"%s\": ", names[i][0]);
+            put_string(out, spelling(model, id));
+            first = 0;
+        }
+    if (gguf_flag(bos, &flag)) {
+        put(out, first ? "\"add_bos_token\": %s" : ", \"add_bos_token\": %s", flag ? "true" : "false");
+        first = 0;
+    }
+    if (chat.kind == GGUF_STRING) {
+        put(out, first ? "\"chat_template\": " : ", \"chat_template\": ");
+        put_string(out, string_of(chat));
+    }
+    put(out, "}");
+    return outcome(model, out);
+}
+
+/* ==== Weights ==================================================================================================== */
+
+/* What a tensor is called here: %lu is the number of its layer. */
+static const struct {
+    const char *here, *there;
+    int flags;
+} names[] = {{"token_embd", "model.embed_tokens", 0},
+             {"output_norm", "model.norm", 0},
+             {"output", "lm_head", 0},
+             {"blk.%lu.attn_norm", "model.layers.%lu.input_layernorm", 0},
+             {"blk.%lu.attn_q", "model.layers.%lu.self_attn.q_proj", 0},
+             {"blk.%lu.attn_k", "model.layers.%lu.self_attn.k_proj", 0},
+             {"blk.%lu.attn_v", "model.layers.%lu.self_attn.v_proj", 0},
+             {"blk.%lu.attn_output", "model.layers.%lu.self_attn.o_proj", 0},
+             {"blk.%lu.attn_q_norm", "model.layers.%lu.self_attn.q_norm", 0},
+             {"blk.%lu.attn_k_norm", "model.layers.%lu.self_attn.k_norm", 0},
+             {"blk.%lu.ffn_gate", "model.layers.%lu.mlp.gate_proj", 0},
+             {"blk.%lu.ffn_up", "model.layers.%lu.mlp.up_proj", 0},
+             {"blk.%lu.ffn_down", "model.layers.%lu.mlp.down_proj", 0},
+             {"blk.%lu.ffn_norm", "model.layers.%lu.pre_feedforward_layernorm", GEMMA},
+             {"blk.%lu.post_attention_norm", "model.layers.%lu.post_attention_layernorm", GEMMA},
+             {"blk.%lu.post_ffw_norm", "model.layers.%lu.post_feedforward_layernorm", GEMMA},
+             {"blk.%lu.ffn_norm", "model.layers.%lu.post_attention_layernorm", 0},
+             {"token_embd", "shared", T5},
+             {"output", "lm_head", T5},
+             {"enc.output_norm", "encoder.final_layer_norm", T5},
+             {"dec.output_norm", "decoder.final_layer_norm", T5},
+             {"enc.blk.%lu.attn_norm", "encoder.block.%lu.layer.0.layer_norm", T5},
+             {"enc.blk.%lu.attn_q", "encoder.block.%lu.layer.0.SelfAttention.q", T5},
+             {"enc.blk.%lu.attn_k", "encoder.block.%lu.layer.0.SelfAttention.k", T5},
+             {"enc.blk.%lu.attn_v", "encoder.block.%lu.layer.0.SelfAttention.v", T5},
+             {"enc.blk.%lu.attn_o", "encoder.block.%lu.layer.0.SelfAttention.o", T5},
+             {"enc.blk.%lu.attn_rel_b", "encoder.block.%lu.layer.0.SelfAttention.relative_attention_bias", T5},
+             {"enc.blk.%lu.ffn_norm", "encoder.block.%lu.layer.1.layer_norm", T5},
+             {"enc.blk.%lu.ffn_gate", "encoder.block.%lu.layer.1.DenseReluDense.wi_0", T5},
+             {"enc.blk.%lu.ffn_up", "encoder.block.%lu.layer.1.DenseReluDense.wi", T5},
+             {"enc.blk.%lu.ffn_down", "encoder.block.%lu.layer.1.DenseReluDense.wo", T5},
+             {"dec.blk.%lu.attn_norm", "decoder.block.%lu.layer.0.layer_norm", T5},
+             {"dec.blk.%lu.attn_q", "decoder.block.%lu.layer.0.SelfAttention.q", T5},
+             {"dec.blk.%lu.attn_k", "decoder.block.%lu.layer.0.SelfAttention.k", T5},
+             {"dec.blk.%lu.attn_v", "decoder.block.%lu.layer.0.SelfAttention.v", T5},
+             {"dec.blk.%lu.attn_o", "decoder.block.%lu.layer.0.SelfAttention.o", T5},
+             {"dec.blk.%lu.attn_rel_b", "decoder.block.%lu.layer.0.SelfAttention.relative_attention_bias", T5},
+             {"dec.blk.%lu.cross_attn_norm", "decoder.block.%lu.layer.1.layer_norm", T5},
+             {"dec.blk.%lu.cross_attn_q", "decoder.block.%lu.layer.1.EncDecAttention.q", T5},
+             {"dec.blk.%lu.cross_attn_k", "decoder.block.%lu.layer.1.EncDecAttention.k", T5},
+             {"dec.blk.%lu.cross_attn_v", "decoder.block.%lu.layer.1.EncDecAttention.v", T5},
+             {"dec.blk.%lu.cross_attn_o", "decoder.block.%lu.layer.1.EncDecAttention.o", T5},
+             {"dec.blk.%lu.cross_attn_rel_b", "decoder.block.%lu.layer.1.EncDecAttention.relative_attention_bias", T5},
+             {"dec.blk.%lu.ffn_norm", "decoder.block.%lu.layer.2.layer_norm", T5},
+             {"dec.blk.%lu.ffn_gate", "decoder.block.%lu.layer.2.DenseReluDense.wi_0", T5},
+             {"dec.blk.%lu.ffn_up", "decoder.block.%lu.layer.2.DenseReluDense.wi", T5},
+             {"dec.blk.%lu.ffn_down", "decoder.block.%lu.layer.2.DenseReluDense.wo", T5}};
+
+/* The name of a tensor without ".weight" or ".bias", which *end receives, and the number of its layer, if it has one. */
+static int rename_tensor(const architecture *of, int gated, const gguf_tensor *tensor, char out[NAME])
+{
+    char name[NAME], tried[NAME], *end, *at;
+    unsigned long layer = 0;
+    size_t i;
+    if (tensor->name_size >= NAME)
+        return 0;
+    memcpy(name, tensor->name, tensor->name_size);
+    name[tensor->name_size] = 0;
+    strcpy(out, name);
+    end = strrchr(name, '.');
+    if (!end || (strcmp(end, ".weight") != 0 && strcmp(end, ".bias") != 0))
+        return 1;
+    at = strpbrk(name, "0123456789");
+    layer = at && at < end ? strtoul(at, NULL, 10) : 0;
+    *end = 0;
+    for (i = 0; i < sizeof names / sizeof *names; i++) {
+        if (names[i].flags ? !(of->flags & names[i].flags) : of->flags & T5)
+            continue;
+        snprintf(tried, sizeof tried, names[i].here, layer);
+        if (strcmp(tried, name) != 0)
+            continue;
+        snprintf(tried, sizeof tried, names[i].there, layer);
+        snprintf(out, NAME, "%.120s%s.%s", tried, gated && strcmp(strrchr(tried, '.'), ".wi") == 0 ? "_1" : "",
+                 end + 1);
+        return 1;
+    }
+    return 1;
+}
+
+/* Memory that gguf_files_close gives back. */
+typedef struct piece {
+    struct piece *next;
+    double aligned[1];
+} piece;
+
+static void *allocate(gguf_files *model, size_t size)
+{
+    piece *p = size < SIZE_MAX / 2 ? (piece *)malloc(sizeof *p + size) : NULL;
+    if (!p) {
+        fail(model, TEXT_NO_MEMORY);
+        return NULL;
+    }
+    p->next = (piece *)model->pieces;
+    model->pieces = p;
+    return p->aligned;
+}
+
+static void drop_last(gguf_files *model)
+{
+    piece *p = (piece *)model->pieces;
+    model->pieces = p->next;
+    free(p);
+}
+
+/* How the weights of a tensor are to be written. */
+typedef struct rewriting {
+    const gguf_tensor *from;
+    size_t heads; /* whose rows are put into the order of transformers; 0: as they are */
+    float less;   /* what is taken away from each */
+} rewriting;
+
+/* Where row i of a turned matrix belongs: of each head the first of all pairs, and then the second. */
+static size_t turned(const rewriting *how, size_t rows, size_t i)
+{
+    size_t size = how->heads ? rows / how->heads : 0, at = how->heads ? i % size : 0;
+    return how->heads ? i - at + at % 2 * (size / 2) + at / 2 : i;
+}
+
+/* Numbers as a safetensors file has them: the lowest byte first. */
+static void put_halves(unsigned char *out, const uint16_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[2 * i] = (unsigned char)numbers[i];
+        out[2 * i + 1] = (unsigned char)(numbers[i] >> 8);
+    }
+}
+
+static void put_floats(unsigned char *out, const float *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &numbers[i], sizeof bits);
+        for (int k = 0; k < 4; k++)
+            out[4 * i + (size_t)k] = (unsigned char)(bits >> 8 * k);
+    }
+}
+
+static int fits_half(const float *numbers, size_t count)
+{
+    int fits = 1;
+    for (size_t i = 0; i < count; i++)
+        fits &= !(numbers[i] > 65504 || numbers[i] < -65504);
+    return fits;
+}
+
+/* Elements of a row; those of a vector that is turned are rows of their own. */
+static size_t columns(const rewriting *how)
+{
+    const gguf_tensor *from = how->from;
+    return from->rank == 0 || (from->rank == 1 && how->heads) ? 1 : from->shape[from->rank - 1];
+}
+
+/* Writes a tensor row by row as numbers of that type. Returns 0 where one does not fit. */
+static int write_rows(const rewriting *how, safetensors_dtype dtype, float *row, uint16_t *halves, unsigned char *out)
+{
+    const gguf_tensor *from = how->from;
+    size_t cols = columns(how), rows = cols ? from->count / cols : 0, i, k;
+    size_t size = cols * safetensors_bits(dtype) / 8;
+    for (i = 0; i < rows; i++) {
+        unsigned char *to = out + turned(how, rows, i) * size;
+        gguf_read(from, i * cols, cols, row);
+        for (k = 0; how->less > 0 && k < cols; k++)
+            row[k] -= how->less;
+        if (dtype == SAFETENSORS_F32) {
+            put_floats(to, row, cols);
+            continue;
+        }
+        if (dtype == SAFETENSORS_F16 && from->type != GGUF_F16 && !fits_half(row, cols))
+            return 0;
+        attn_mat_copy(attn_mat_of(halves, dtype == SAFETENSORS_F16 ? ATTN_F16 : ATTN_BF16, 1, cols),
+                      attn_mat_of(row, ATTN_F32, 1, cols));
+        put_halves(to, halves, cols);
+    }
+    return 1;
+}
+
+/* Anew: vectors in F32, what has 16 bits in these, all else in F16 if it fits. */
+static void rewrite(gguf_files *model, const rewriting *how, safetensors_tensor *to)
+{
+    const gguf_tensor *from = how->from;
+    size_t cols = columns(how), tries;
+    float *row = cols < SIZE_MAX / 16 ? (float *)malloc(cols * (sizeof *row + sizeof(uint16_t)) + 1) : NULL;
+    uint16_t *halves = (uint16_t *)(void *)(row + cols);
+    unsigned char *out;
+    to->dtype = from->rank < 2 || from->type == GGUF_F32 ? SAFETENSORS_F32
+                : from->type == GGUF_BF16                ? SAFETENSORS_BF16
+                                                         : SAFETENSORS_F16;
+    for (tries = 0; row && tries < 2; tries++) {
+        out = to->count < SIZE_MAX / 8 ? (unsigned char *)allocate(model, to->count * safetensors_bits(to->dtype) / 8)
+                                       : NULL;
+        if (!out || write_rows(how, to->dtype, row, halves, out)) {
+            to->data = out;
+            break;
+        }
+        drop_last(model);
+        to->dtype = SAFETENSORS_F32;
+    }
+    if (!row)
+        fail(model, TEXT_NO_MEMORY);
+    free(row);
+}
+
+/* The tensor as it is to be seen, of which `to` has the name. */
+static void convert(gguf_files *model, const architecture *of, const gguf_tensor *from, safetensors_tensor *to)
+{
+    rewriting how = {from, 0, 0};
+    int is_q = strstr(to->name, ".self_attn.q_proj.") != NULL, is_k = strstr(to->name, ".self_attn.k_proj.") != NULL;
+    size_t length = strlen(to->name);
+    char shown[128];
+    if (gguf_block(from->type) == 0) {
+        const char *type = gguf_type_name(from->type);
+        fail(model, "tensor %s is of type %s, which is not read here",
+             shown_text(shown, sizeof shown, from->name, from->name_size), type ? type : "unknown");
+        return;
+    }
+    if (of->flags & TURNED && (is_q || is_k))
+        how.heads = (size_t)whole_of(key_of(model, of->name, is_q ? "attention.head_count" : "attention.head_count_kv"),
+                                     whole_of(key_of(model, of->name, "attention.head_count"), 0));
+    if (how.heads && (from->rank == 0 || from->shape[0] % (2 * how.heads) != 0))
+        fail(model, "tensor %s: its rows are no pairs of all heads", to->name);
+    if (of->flags & GEMMA && length > 11 && strcmp(to->name + length - 11, "norm.weight") == 0)
+        how.less = 1;
+    to->shape = from->shape;
+    to->rank = from->rank;
+    to->count = from->count;
+    to->dtype = from->type == GGUF_F32 ? SAFETENSORS_F32 : from->type == GGUF_F16 ? SAFETENSORS_F16 : SAFETENSORS_BF16;
+    to->data = from->data;
+    if (how.heads || how.less > 0 || (from->type != GGUF_F32 && from->type != GGUF_F16 && from->type != GGUF_BF16))
+        rewrite(model, &how, to);
+    to->size = to->count * safetensors_bits(to->dtype) / 8;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const safetensors_tensor *)a)->name, ((const safetensors_tensor *)b)->name);
+}
+
+const char *gguf_files_weights(gguf_files *model, void (*progress)(void *user, double part), void *user)
+{
+    const architecture *of = architecture_of(model);
+    int gated = tensor_of(model, "enc.blk.0.ffn_gate.weight") != NULL;
+    size_t count = 0, used = 0, bytes = 0, read = 0, i, t;
+    safetensors_tensor *tensors;
+    char(*spelt)[NAME];
+    for (i = 0; i < model->count; i++)
+        for (t = 0; t < model->parts[i].count; t++, count++)
+            bytes += model->parts[i].tensors[t].size;
+    tensors = of ? (safetensors_tensor *)allocate(model, count * (sizeof *tensors + sizeof *spelt) + 1) : NULL;
+    if (!tensors)
+        return outcome(model, NULL);
+    memset(tensors, 0, count * sizeof *tensors);
+    spelt = (char(*)[NAME])(void *)(tensors + count);
+    for (i = 0; i < model->count; i++)
+        for (t = 0; t < model->parts[i].count && !model->failed; t++) {
+            const gguf_tensor *from = &model->parts[i].tensors[t];
+            safetensors_tensor *to = &tensors[used];
+            if (!rename_tensor(of, gated, from, spelt[used])) {
+                fail(model, "a tensor has a name of more than %d bytes", NAME - 1);
+                break;
+            }
+            to->name = spelt[used++];
+            to->name_size = strlen(to->name);
+            convert(model, of, from, to);
+            read += from->size;
+            if (progress)
+                progress(user, bytes ? (double)read / (double)bytes : 1);
+        }
+    qsort(tensors, used, sizeof *tensors, compare_names);
+    for (i = 1; i < used && !model->failed; i++)
+        if (strcmp(tensors[i - 1].name, tensors[i].name) == 0)
+            fail(model, "tensor %s is there twice", tensors[i].name);
+    model->weights.tensors = tensors;
+    model->weights.count = model->failed ? 0 : used;
+    return outcome(model, NULL);
+}
+
+/* ==== Opening and closing ======================================================================================== */
+
+int gguf_files_is(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char begin[4];
+    int is = file && fread(begin, 1, 4, file) == 4 && memcmp(begin, "GGUF", 4) == 0;
+    if (file)
+        fclose(file);
+    return is;
+}
+
+/* The other files of a split model: "-00001-of-00003.gguf" ends the name of the first. */
+static void open_others(gguf_files *model, const char *path, uint64_t count)
+{
+    static const char ending[] = "-00001-of-00000.gguf";
+    size_t length = strlen(path), size = sizeof ending - 1;
+    char name[4096], wanted[32];
+    snprintf(wanted, sizeof wanted, "-00001-of-%05lu.gguf", (unsigned long)count);
+    if (length < size || length >= sizeof name || strcmp(path + length - size, wanted) != 0) {
+        fail(model, "a part of %lu of a model: the path of the first is needed, which ends in %s", (unsigned long)count,
+             wanted);
+        return;
+    }
+    for (size_t i = 1; i < count && !model->failed; i++) {
+        gguf *part = &model->parts[model->count];
+        const char *error;
+        snprintf(name, sizeof name, "%.*s-%05lu-of-%05lu.gguf", (int)(length - size), path, (unsigned long)(i + 1),
+                 (unsigned long)count);
+        error = gguf_open(part, name);
+        if (error) {
+            model->error[0] = 0;
+            fail(model, "%s", error);
+        } else {
+            model->count++;
+            if (whole_of(gguf_get(part, "split.no"), 0) != i)
+                fail(model, "split.no of part %lu is not %lu", (unsigned long)(i + 1), (unsigned long)i);
+        }
+    }
+}
+
+const char *gguf_files_open(gguf_files *model, const char *path)
+{
+    const char *error;
+    uint64_t count;
+    memset(model, 0, sizeof *model);
+    text_begin_message(model->error, path, ": ");
+    model->parts = (gguf *)calloc(PARTS, sizeof *model->parts);
+    if (!model->parts)
+        return fail(model, TEXT_NO_MEMORY);
+    if ((error = gguf_open(&model->parts[0], path)) != NULL) {
+        model->error[0] = 0;
+        fail(model, "%s", error);
+    } else {
+        model->count = 1;
+        count = whole_of(gguf_get(&model->parts[0], "split.count"), 1);
+        if (count > PARTS)
+            fail(model, "more than %d parts", PARTS);
+        else if (count > 1)
+            open_others(model, path, count);
+    }
+    if (model->failed)
+        gguf_files_close(model);
+    return model->failed ? model->error : NULL;
+}
+
+void gguf_files_close(gguf_files *model)
+{
+    for (size_t i = 0; i < model->count; i++)
+        gguf_close(&model->parts[i]);
+    free(model->parts);
+    while (model->pieces)
+        drop_last(model);
+    model->parts = NULL;
+    model->count = 0;
+    memset(&model->weights, 0, sizeof model->weights);
+}
