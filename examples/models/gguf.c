@@ -466,13 +466,8 @@ const gguf_tensor *gguf_find(const gguf *file, const char *name)
 
 /* ==== Elements =================================================================================================== */
 
-/* Numbers of the reference are floats, and each of its operations rounds once: products go by way of a double, in which
-   they are exact, so that no compiler makes one rounding of two. */
-static float product(float a, float b)
-{
-    return (float)((double)a * (double)b);
-}
-
+/* Numbers of the reference are floats. All products but the last of Q6_K are exact in them, so that it does not matter
+   whether a compiler makes one rounding of a product and a sum. */
 static float half(const unsigned char *bytes)
 {
     uint32_t bits = (uint32_t)little_endian(bytes, 2), sign = bits >> 15 << 31, exponent = bits >> 10 & 31;
@@ -482,43 +477,25 @@ static float half(const unsigned char *bytes)
     return float_of(sign | (exponent == 31 ? 0xffu : exponent + 112) << 23 | fraction << 13);
 }
 
-/* Blocks of 32: each reads one from `b`. */
-static void read_q4_0(const unsigned char *b, float *out)
+/* Blocks of 32. What is added to a product is -0.0 where nothing is: that changes no zero either. */
+static void read_q4(const unsigned char *q, float d, int less, float least, float *out)
 {
     int i;
     for (i = 0; i < 16; i++) {
-        out[i] = product(half(b), (float)((b[2 + i] & 15) - 8));
-        out[i + 16] = product(half(b), (float)((b[2 + i] >> 4) - 8));
-    }
-}
-
-static void read_q4_1(const unsigned char *b, float *out)
-{
-    int i;
-    for (i = 0; i < 16; i++) {
-        out[i] = product(half(b), (float)(b[4 + i] & 15)) + half(b + 2);
-        out[i + 16] = product(half(b), (float)(b[4 + i] >> 4)) + half(b + 2);
+        out[i] = d * (float)((q[i] & 15) - less) + least;
+        out[i + 16] = d * (float)((q[i] >> 4) - less) + least;
     }
 }
 
 /* The fifth bits of all 32 stand before the others. */
-static int five_bits(const unsigned char *high, const unsigned char *low, int i)
+static void read_q5(const unsigned char *high, const unsigned char *q, float d, int less, float least, float *out)
 {
-    return (high[i / 8] >> i % 8 & 1) << 4 | (i < 16 ? low[i] & 15 : low[i - 16] >> 4);
-}
-
-static void read_q5_0(const unsigned char *b, float *out)
-{
+    uint32_t fifth = (uint32_t)little_endian(high, 4);
     int i;
-    for (i = 0; i < 32; i++)
-        out[i] = product(half(b), (float)(five_bits(b + 2, b + 6, i) - 16));
-}
-
-static void read_q5_1(const unsigned char *b, float *out)
-{
-    int i;
-    for (i = 0; i < 32; i++)
-        out[i] = product(half(b), (float)five_bits(b + 4, b + 8, i)) + half(b + 2);
+    for (i = 0; i < 16; i++) {
+        out[i] = d * (float)((int)((q[i] & 15) | (fifth >> i & 1) << 4) - less) + least;
+        out[i + 16] = d * (float)((int)(q[i] >> 4 | (fifth >> (i + 16) & 1) << 4) - less) + least;
+    }
 }
 
 static int signed_byte(unsigned char byte)
@@ -528,78 +505,76 @@ static int signed_byte(unsigned char byte)
 
 static void read_q8_0(const unsigned char *b, float *out)
 {
+    float d = half(b);
     int i;
     for (i = 0; i < 32; i++)
-        out[i] = product(half(b), (float)signed_byte(b[2 + i]));
+        out[i] = d * (float)signed_byte(b[2 + i]);
 }
 
 /* Half of 2^(e - 127), times what four bits stand for: twice the numbers of E2M1. */
 static void read_mxfp4(const unsigned char *b, float *out)
 {
-    static const signed char twice[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+    static const float twice[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
     float scale = float_of(*b < 2 ? 0x00200000u << *b : (uint32_t)(*b - 1) << 23);
     int i;
     for (i = 0; i < 16; i++) {
-        out[i] = product(scale, (float)twice[b[1 + i] & 15]);
-        out[i + 16] = product(scale, (float)twice[b[1 + i] >> 4]);
+        out[i] = scale * twice[b[1 + i] & 15];
+        out[i + 16] = scale * twice[b[1 + i] >> 4];
     }
 }
 
-/* Blocks of 256, whose parts have scales of their own. */
+/* Blocks of 256, in parts that have scales of their own. */
 static void read_q2_k(const unsigned char *b, float *out)
 {
-    const unsigned char *q = b + 16;
-    int i;
-    for (i = 0; i < 256; i++) {
-        unsigned char scales = b[i / 16];
-        int bits = q[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3;
-        out[i] = product(product(half(b + 80), (float)(scales & 15)), (float)bits) -
-                 product(half(b + 82), (float)(scales >> 4));
+    float d = half(b + 80), least = half(b + 82);
+    int part, i;
+    for (part = 0; part < 16; part++) {
+        const unsigned char *q = b + 16 + part / 8 * 32 + part % 2 * 16;
+        float scale = d * (float)(b[part] & 15), less = least * (float)(b[part] >> 4);
+        for (i = 0; i < 16; i++)
+            *out++ = scale * (float)(q[i] >> part % 8 / 2 * 2 & 3) - less;
     }
 }
 
-/* Six bits: four of them in the first eight bytes, two in the last four. */
-static int q3_scale(const unsigned char *s, int i)
-{
-    return ((s[i % 8] >> i / 8 * 4 & 15) | (s[8 + i % 4] >> i / 4 * 2 & 3) << 4) - 32;
-}
-
+/* Scales have six bits: four of them in the first eight bytes, two in the last four. */
 static void read_q3_k(const unsigned char *b, float *out)
 {
-    const unsigned char *q = b + 32;
-    int i;
-    for (i = 0; i < 256; i++) {
-        int bits = q[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3, high = b[i % 32] >> i / 32 & 1;
-        out[i] = product(product(half(b + 108), (float)q3_scale(b + 96, i / 16)), (float)(bits - (high ? 0 : 4)));
+    const unsigned char *s = b + 96;
+    float d = half(b + 108);
+    int part, i;
+    for (part = 0; part < 16; part++) {
+        const unsigned char *q = b + 32 + part / 8 * 32 + part % 2 * 16, *high = b + part % 2 * 16;
+        float scale =
+            d * (float)(((s[part % 8] >> part / 8 * 4 & 15) | (s[8 + part % 4] >> part / 4 * 2 & 3) << 4) - 32);
+        for (i = 0; i < 16; i++)
+            *out++ = scale * (float)((q[i] >> part % 8 / 2 * 2 & 3) - (high[i] >> part / 2 & 1 ? 0 : 4));
     }
 }
 
-/* Scale and least of part i of 8, six bits each in twelve bytes. */
-static void q4_scales(const unsigned char *s, int i, int *scale, int *least)
-{
-    *scale = i < 4 ? s[i] & 63 : (s[i + 4] & 15) | s[i - 4] >> 6 << 4;
-    *least = i < 4 ? s[i + 4] & 63 : s[i + 4] >> 4 | s[i] >> 6 << 4;
-}
-
+/* Scale and least of each of 8 parts have six bits, in twelve bytes. high: the fifth bits of Q5_K, or NULL. */
 static void read_q45_k(const unsigned char *b, const unsigned char *high, const unsigned char *q, float *out)
 {
-    int i, scale, least;
-    for (i = 0; i < 256; i++) {
-        int bits = q[i / 64 * 32 + i % 32] >> i % 64 / 32 * 4 & 15;
-        bits |= high ? (high[i % 32] >> i / 32 & 1) << 4 : 0;
-        q4_scales(b + 4, i / 32, &scale, &least);
-        out[i] = product(product(half(b), (float)scale), (float)bits) - product(half(b + 2), (float)least);
+    const unsigned char *s = b + 4;
+    float d = half(b), least = half(b + 2);
+    int part, i;
+    for (part = 0; part < 8; part++, q += part % 2 ? 0 : 32) {
+        int first = part < 4 ? s[part] & 63 : (s[part + 4] & 15) | s[part - 4] >> 6 << 4;
+        int second = part < 4 ? s[part + 4] & 63 : s[part + 4] >> 4 | s[part] >> 6 << 4;
+        float scale = d * (float)first, less = least * (float)second;
+        for (i = 0; i < 32; i++)
+            *out++ = scale * (float)((q[i] >> part % 2 * 4 & 15) | (high ? (high[i] >> part & 1) << 4 : 0)) - less;
     }
 }
 
 static void read_q6_k(const unsigned char *b, float *out)
 {
-    const unsigned char *high = b + 128, *scales = b + 192;
-    int i;
-    for (i = 0; i < 256; i++) {
-        int low = b[i / 128 * 64 + i % 64] >> i % 128 / 64 * 4 & 15;
-        int bits = low | (high[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3) << 4;
-        out[i] = product(product(half(b + 208), (float)signed_byte(scales[i / 16])), (float)(bits - 32));
+    float d = half(b + 208);
+    int part, i;
+    for (part = 0; part < 16; part++) {
+        const unsigned char *low = b + part / 8 * 64 + part % 4 * 16, *high = b + 128 + part / 8 * 32 + part % 2 * 16;
+        float scale = d * (float)signed_byte(b[192 + part]);
+        for (i = 0; i < 16; i++)
+            *out++ = scale * (float)(((low[i] >> part % 8 / 4 * 4 & 15) | (high[i] >> part % 8 / 2 * 2 & 3) << 4) - 32);
     }
 }
 
@@ -609,10 +584,10 @@ static void read_block(unsigned type, const unsigned char *b, float *out)
     case GGUF_F32: *out = float_of((uint32_t)little_endian(b, 4)); break;
     case GGUF_F16: *out = half(b); break;
     case GGUF_BF16: *out = float_of((uint32_t)little_endian(b, 2) << 16); break;
-    case GGUF_Q4_0: read_q4_0(b, out); break;
-    case GGUF_Q4_1: read_q4_1(b, out); break;
-    case GGUF_Q5_0: read_q5_0(b, out); break;
-    case GGUF_Q5_1: read_q5_1(b, out); break;
+    case GGUF_Q4_0: read_q4(b + 2, half(b), 8, -0.0f, out); break;
+    case GGUF_Q4_1: read_q4(b + 4, half(b), 0, half(b + 2), out); break;
+    case GGUF_Q5_0: read_q5(b + 2, b + 6, half(b), 16, -0.0f, out); break;
+    case GGUF_Q5_1: read_q5(b + 4, b + 8, half(b), 0, half(b + 2), out); break;
     case GGUF_Q8_0: read_q8_0(b, out); break;
     case GGUF_Q2_K: read_q2_k(b, out); break;
     case GGUF_Q3_K: read_q3_k(b, out); break;

@@ -1,6 +1,5 @@
 /* gguf_files.c: see gguf_files.h. First config.json; then the tokenizer; then the weights. */
 #include "gguf_files.h"
-#include "../../attn.h"
 
 #include <math.h>
 
@@ -717,12 +716,31 @@ static size_t turned(const rewriting *how, size_t rows, size_t i)
     return how->heads ? i - at + at % 2 * (size / 2) + at / 2 : i;
 }
 
-/* Numbers as a safetensors file has them: the lowest byte first. */
-static void put_halves(unsigned char *out, const uint16_t *numbers, size_t count)
+/* The nearest of 16 bits, the even one of two; finite, and at most 65504. */
+static uint32_t half_of(float number)
+{
+    uint32_t bits, sign;
+    float size = number < 0 ? -number : number;
+    memcpy(&bits, &number, sizeof bits);
+    sign = bits >> 16 & 0x8000;
+    bits &= 0x7fffffff;
+    if (bits < 113 << 23) { /* below 2^-14: the last bit of 0.5 + size is that of the result */
+        size += 0.5f;
+        memcpy(&bits, &size, sizeof bits);
+        return sign | (bits - (126 << 23));
+    }
+    return sign | (bits + 0xfff + (bits >> 13 & 1) - (112 << 23)) >> 13;
+}
+
+/* Numbers as a safetensors file has them: the lowest byte first. Those of BF16 were so before. */
+static void put_halves(unsigned char *out, safetensors_dtype dtype, const float *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        out[2 * i] = (unsigned char)numbers[i];
-        out[2 * i + 1] = (unsigned char)(numbers[i] >> 8);
+        uint32_t bits;
+        memcpy(&bits, &numbers[i], sizeof bits);
+        bits = dtype == SAFETENSORS_F16 ? half_of(numbers[i]) : bits >> 16;
+        out[2 * i] = (unsigned char)bits;
+        out[2 * i + 1] = (unsigned char)(bits >> 8);
     }
 }
 
@@ -752,7 +770,7 @@ static size_t columns(const rewriting *how)
 }
 
 /* Writes a tensor row by row as numbers of that type. Returns 0 where one does not fit. */
-static int write_rows(const rewriting *how, safetensors_dtype dtype, float *row, uint16_t *halves, unsigned char *out)
+static int write_rows(const rewriting *how, safetensors_dtype dtype, float *row, unsigned char *out)
 {
     const gguf_tensor *from = how->from;
     size_t cols = columns(how), rows = cols ? from->count / cols : 0, i, k;
@@ -768,9 +786,7 @@ static int write_rows(const rewriting *how, safetensors_dtype dtype, float *row,
         }
         if (dtype == SAFETENSORS_F16 && from->type != GGUF_F16 && !fits_half(row, cols))
             return 0;
-        attn_mat_copy(attn_mat_of(halves, dtype == SAFETENSORS_F16 ? ATTN_F16 : ATTN_BF16, 1, cols),
-                      attn_mat_of(row, ATTN_F32, 1, cols));
-        put_halves(to, halves, cols);
+        put_halves(to, dtype, row, cols);
     }
     return 1;
 }
@@ -780,8 +796,7 @@ static void rewrite(gguf_files *model, const rewriting *how, safetensors_tensor 
 {
     const gguf_tensor *from = how->from;
     size_t cols = columns(how), tries;
-    float *row = cols < SIZE_MAX / 16 ? (float *)malloc(cols * (sizeof *row + sizeof(uint16_t)) + 1) : NULL;
-    uint16_t *halves = (uint16_t *)(void *)(row + cols);
+    float *row = cols < SIZE_MAX / 16 ? (float *)malloc(cols * sizeof *row + 1) : NULL;
     unsigned char *out;
     to->dtype = from->rank < 2 || from->type == GGUF_F32 ? SAFETENSORS_F32
                 : from->type == GGUF_BF16                ? SAFETENSORS_BF16
@@ -789,7 +804,7 @@ static void rewrite(gguf_files *model, const rewriting *how, safetensors_tensor 
     for (tries = 0; row && tries < 2; tries++) {
         out = to->count < SIZE_MAX / 8 ? (unsigned char *)allocate(model, to->count * safetensors_bits(to->dtype) / 8)
                                        : NULL;
-        if (!out || write_rows(how, to->dtype, row, halves, out)) {
+        if (!out || write_rows(how, to->dtype, row, out)) {
             to->data = out;
             break;
         }

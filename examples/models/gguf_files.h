@@ -1,6 +1,5 @@
 /* gguf_files.h: a GGUF model as the files of a directory that the readers beside it know: config.json, tokenizer.json or
-   tokenizer.model, tokenizer_config.json, and model.safetensors. It takes gguf_files.c, gguf.c, safetensors.h, text.h and
-   attn.h.
+   tokenizer.model, tokenizer_config.json, and model.safetensors. It takes gguf_files.c, gguf.c, safetensors.h, text.h.
 
        gguf_files model;
        text_buffer config = {NULL, 0, 0, 0};
