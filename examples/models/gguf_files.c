@@ -720,16 +720,15 @@ static size_t turned(const rewriting *how, size_t rows, size_t i)
 static uint32_t half_of(float number)
 {
     uint32_t bits, sign;
-    float size = number < 0 ? -number : number;
     memcpy(&bits, &number, sizeof bits);
     sign = bits >> 16 & 0x8000;
     bits &= 0x7fffffff;
-    if (bits < 113 << 23) { /* below 2^-14: the last bit of 0.5 + size is that of the result */
-        size += 0.5f;
-        memcpy(&bits, &size, sizeof bits);
-        return sign | (bits - (126 << 23));
-    }
-    return sign | (bits + 0xfff + (bits >> 13 & 1) - (112 << 23)) >> 13;
+    if (bits >= 113 << 23)
+        return sign | (bits + 0xfff + (bits >> 13 & 1) - (112 << 23)) >> 13;
+    memcpy(&number, &bits, sizeof bits); /* below 2^-14: the last bit of its sum with 0.5 is that of the result */
+    number += 0.5f;
+    memcpy(&bits, &number, sizeof bits);
+    return sign | (bits - (126 << 23));
 }
 
 /* Numbers as a safetensors file has them: the lowest byte first. Those of BF16 were so before. */
