@@ -1,7 +1,7 @@
 # attention.html: a page to play with, in one file. It holds page.c with all of attn.h as WebAssembly, twice: with
 # vectors, and without for browsers that have none; the bundled translator; sentences and words that it knows.
 P         = $B/page
-page_in   = t5 beam translate layers checkpoint json safetensors sentencepiece unicode $(of_bpe)
+page_in   = t5 beam translate layers checkpoint json safetensors gguf gguf_files sentencepiece unicode $(of_bpe)
 page_cc   = clang --target=wasm32-wasi -O2 -DMAPPED_NEVER
 page_has  = mkdir -p $P && echo '\#include <stdio.h>' | $(page_cc) -mexec-model=reactor -x c - -o $P/has.wasm 2> /dev/null
 page_says = echo 'The page to play with is not built: it needs clang, lld and wasi-libc. On Debian:'; \
