@@ -2,6 +2,7 @@
    then the network. */
 #include "decoder.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ typedef struct decoder_rope {
     attn_rope_scaling how; /* ATTN_ROPE_NTK: "dynamic", for a text that outgrows max_position_embeddings */
     double scale;          /* what is rotated is multiplied by it; has_scale: as the config says */
     int has_scale;
-    double *frequencies; /* [head_dim / 2] */
+    double *frequencies;   /* [head_dim / 2] */
+    const float *divisors; /* NULL, or what these are divided by, as a GGUF of Llama 3 says its scaling */
 } decoder_rope;
 
 enum { GLOBAL, LOCAL, NONE }; /* of a block's rotation; LOCAL is Gemma 3's where there is a window */
@@ -731,8 +733,26 @@ static attn_status set_frequencies(const decoder *model, decoder_rope *rope, siz
     double over = (double)length / (double)model->config.max_position_embeddings;
     if (how.kind == ATTN_ROPE_NTK)
         how.factor = over > 1 ? how.factor * over - (how.factor - 1) : 1;
-    return attn_rope_frequencies(rope->frequencies, model->config.head_dim, rope->base, &how,
-                                 rope->has_scale ? NULL : &rope->scale);
+    attn_status status = attn_rope_frequencies(rope->frequencies, model->config.head_dim, rope->base, &how,
+                                               rope->has_scale ? NULL : &rope->scale);
+    for (size_t i = 0; rope->divisors && i < model->config.head_dim / 2; i++)
+        rope->frequencies[i] /= (double)rope->divisors[i];
+    return status;
+}
+
+/* Those are numbers above 0; where they are, nothing else is said of scaling. */
+static void read_divisors(loader *load, decoder_rope *rope)
+{
+    size_t half = load->model->config.head_dim / 2;
+    if (!load->files->gguf || !checkpoint_has(load->files, "rope_freqs.weight"))
+        return;
+    rope->divisors = checkpoint_vector(load->files, half, "rope_freqs.weight");
+    if (rope->how.kind != ATTN_ROPE_PLAIN)
+        refuse(load, load->config, "rope_scaling", "is there beside the tensor rope_freqs.weight");
+    for (size_t i = 0; rope->divisors && i < half && !load->files->failed; i++)
+        if (!(rope->divisors[i] > 0 && rope->divisors[i] <= FLT_MAX))
+            checkpoint_fail(load->files, "%s: tensor rope_freqs.weight has a number that is not above 0",
+                            load->files->directory);
 }
 
 static void read_rope(loader *load)
@@ -753,6 +773,8 @@ static void read_rope(loader *load)
             read_scaling(load, rope, (int)i);
         else
             rope->base = 1e4; /* of no use */
+        if (i == GLOBAL)
+            read_divisors(load, rope);
         if (!load->files->failed && set_frequencies(model, rope, 0) != ATTN_OK)
             refuse(load, load->config, i == GLOBAL ? "rope_scaling" : "rope_local_base_freq", "is out of range");
     }
@@ -899,7 +921,7 @@ const char *decoder_open(decoder *model, const char *directory, const checkpoint
     static step *const steps[] = {read_family,     note_others,      refuse_others, read_sizes,
                                   read_activation, read_numbers,     read_experts,  open_generation,
                                   read_ids,        read_generation,  open_weights,  read_no_rope,
-                                  read_window,     read_layer_types, load_weights,  read_rope};
+                                  read_window,     read_layer_types, read_rope,     load_weights};
     loader load;
     size_t i;
     memset(model, 0, sizeof *model);

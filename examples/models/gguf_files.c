@@ -280,15 +280,16 @@ static void put_ids(gguf_files *model, text_buffer *out)
     put(out, count ? "]" : "");
 }
 
-/* Of Gemma, whose scale depends on the size of the model: 27b alone has that of hidden_size / heads. */
+/* Of Gemma: scores are divided by the root of a key's size; in the 27b of both ages, of hidden_size / heads. */
 static void put_gemma(gguf_files *model, const architecture *of, text_buffer *out)
 {
     uint64_t layers = whole_of(key_of(model, of->name, "block_count"), 0);
     uint64_t width = whole_of(key_of(model, of->name, "embedding_length"), 0);
     uint64_t heads = whole_of(key_of(model, of->name, "attention.head_count"), 0);
-    int is_27b = strcmp(of->name, "gemma2") == 0 ? layers == 46 : layers == 62;
-    if (is_27b && heads)
-        put(out, ", \"query_pre_attn_scalar\": %lu", (unsigned long)(width / heads));
+    uint64_t size = whole_of(key_of(model, of->name, "attention.key_length"), 256);
+    if (layers == (strcmp(of->name, "gemma2") == 0 ? 46 : 62) && heads)
+        size = width / heads;
+    put(out, ", \"query_pre_attn_scalar\": %lu", (unsigned long)size);
 }
 
 const char *gguf_files_config(gguf_files *model, text_buffer *out)
@@ -314,6 +315,8 @@ const char *gguf_files_config(gguf_files *model, text_buffer *out)
         put_scaling(model, of, out);
         if (tensor_of(model, "blk.0.attn_q.bias"))
             put(out, ", \"attention_bias\": true");
+        if (tensor_of(model, "blk.0.ffn_down.bias"))
+            put(out, ", \"mlp_bias\": true");
     }
     if (of->flags & GEMMA)
         put_gemma(model, of, out);

@@ -13,13 +13,13 @@ static const char *const names[] = {"llama_f32",         "llama3_bf16",      "ll
                                     "qwen2_window_f16",  "qwen3_bf16",       "qwen3_mixed_f16",    "gemma2_bf16",
                                     "gemma2_plain_f16",  "gemma3_text_bf16", "gemma3_bf16",        "gpt_oss_bf16",
                                     "gpt_oss_plain_f16", "smollm3_bf16",     "smollm3_window_f16", "llama_v5",
-                                    "qwen2_v5",          "gemma3_v5",        "gpt_oss_v5"};
+                                    "qwen2_v5",          "gemma3_v5",        "gpt_oss_v5",         "gemma2_gguf_f16"};
 
 static const decoder_family families[] = {
     DECODER_LLAMA,   DECODER_LLAMA,  DECODER_LLAMA,  DECODER_LLAMA,   DECODER_LLAMA,   DECODER_MISTRAL,
     DECODER_MISTRAL, DECODER_QWEN2,  DECODER_QWEN2,  DECODER_QWEN3,   DECODER_QWEN3,   DECODER_GEMMA2,
     DECODER_GEMMA2,  DECODER_GEMMA3, DECODER_GEMMA3, DECODER_GPT_OSS, DECODER_GPT_OSS, DECODER_SMOLLM3,
-    DECODER_SMOLLM3, DECODER_LLAMA,  DECODER_QWEN2,  DECODER_GEMMA3,  DECODER_GPT_OSS};
+    DECODER_SMOLLM3, DECODER_LLAMA,  DECODER_QWEN2,  DECODER_GEMMA3,  DECODER_GPT_OSS, DECODER_GEMMA2};
 
 enum { NAMES = sizeof names / sizeof *names, DYNAMIC = 3, PATH = 128, LONG = 700, CHUNK = 512 };
 
@@ -126,6 +126,42 @@ TEST(decoder_goldens)
         CHECK((float)c->top_p == (float)safetensors_get(defaults, 2));
         CHECK((float)c->repetition_penalty == (float)safetensors_get(defaults, 3));
         safetensors_close(&file);
+        decoder_close(&model);
+        test_release();
+    }
+}
+
+/* The same models as a GGUF: logits with the same bits, but where scaling is told by floats. */
+TEST(decoder_gguf)
+{
+    static const char *const models[] = {"llama_f32",  "llama3_bf16",     "llama_bias_f16",   "qwen2_bf16",
+                                         "qwen3_bf16", "gemma2_gguf_f16", "gemma3_text_bf16", "smollm3_bf16"};
+    for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
+        decoder model, same;
+        decoder_text text;
+        char path[PATH];
+        int32_t *ids = long_text();
+        if (!open_model(&model, models[k]))
+            continue;
+        snprintf(path, sizeof path, "examples/models/tests/golden/gguf/%s.gguf", models[k]);
+        const char *error = decoder_open(&same, path, NULL);
+        test_case("%s: %s", path, error ? error : "open");
+        if (CHECK(!error)) {
+            model.config.activation = same.config.activation; /* no key says what it is: that of the architecture */
+            size_t count = 200 * model.config.vocab_size;
+            float *logits = floats(count), *others = floats(count);
+            CHECK(same.config.tie_word_embeddings == model.config.tie_word_embeddings && !*same.files.notes);
+            CHECK(decoder_begin(&model, &text, 200, ATTN_F32) == NULL);
+            CHECK(decoder_read_all(&model, &text, ids, 200, logits) == NULL);
+            decoder_end(&model, &text);
+            CHECK(decoder_begin(&same, &text, 200, ATTN_F32) == NULL);
+            CHECK(decoder_read_all(&same, &text, ids, 200, others) == NULL);
+            decoder_end(&same, &text);
+            for (size_t i = 0; i < count; i++)
+                if (k == 1 ? !CHECK_NEAR((real)others[i], (real)logits[i], 1e-4L) : !CHECK(others[i] == logits[i]))
+                    break;
+            decoder_close(&same);
+        }
         decoder_close(&model);
         test_release();
     }

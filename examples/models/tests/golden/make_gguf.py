@@ -1,7 +1,12 @@
-"""Writes gguf/types.gguf beside itself: a row of each type of tensor that gguf.c reads, of random blocks; and
-gguf/types.f32: the floats that the format's reference makes of them, one tensor after another in the order of names.
+"""Writes beside itself, of the format's reference and with its names of keys and tensors:
 
-    python3 make_gguf.py        (gguf 0.19)"""
+    gguf/types.gguf   a row of each type of tensor that gguf.c reads, of random blocks
+    gguf/types.f32    the floats that the reference makes of them, one tensor after another in the order of names
+    gguf/NAME.gguf    the models of decoder/NAME, as llama.cpp converts them: weights keep their bits, vectors are F32
+
+    python3 make_gguf.py        (gguf 0.19, torch, safetensors)"""
+import glob
+import json
 import os
 
 import gguf
@@ -35,7 +40,7 @@ def blocks(random, kind):
     return raw.reshape(1, -1)
 
 
-def main():
+def types():
     os.makedirs(here, exist_ok=True)
     random = np.random.default_rng(2027)
     writer = gguf.GGUFWriter(os.path.join(here, "types.gguf"), "llama")
@@ -61,4 +66,91 @@ def main():
     np.concatenate([wanted[name] for name in sorted(wanted)]).astype("<f4").tofile(os.path.join(here, "types.f32"))
 
 
-main()
+# ==== Models ==========================================================================================================
+
+# For each: the architecture, and how layers are kept: heads in rotations of neighbours; norms with their 1.
+MODELS = {"llama_f32": "llama", "llama3_bf16": "llama", "llama_bias_f16": "llama", "qwen2_bf16": "qwen2",
+          "qwen3_bf16": "qwen3", "gemma2_gguf_f16": "gemma2", "gemma3_text_bf16": "gemma3", "smollm3_bf16": "smollm3"}
+
+
+def neighbours(w, heads):
+    """Rows of each head from halves that are rotated to neighbours that are."""
+    return w.reshape(heads, 2, len(w) // heads // 2, *w.shape[1:]).swapaxes(1, 2).reshape(w.shape)
+
+
+def divisors(size, base, how):
+    """What Llama 3 divides the frequencies of a rotation by, as rope_freqs.weight."""
+    import math
+    wave = 2 * math.pi * base ** (np.arange(0, size, 2) / size)
+    low, high, length = how["low_freq_factor"], how["high_freq_factor"], how["original_max_position_embeddings"]
+    smooth = (length / wave - low) / (high - low)
+    between = 1 / ((1 - smooth) / how["factor"] + smooth)
+    return np.where(wave < length / high, 1, np.where(wave > length / low, how["factor"], between)).astype(np.float32)
+
+
+def model(name, architecture):
+    import safetensors.torch
+    import torch
+    folder = os.path.join(os.path.dirname(here), "decoder", name)
+    config = json.load(open(os.path.join(folder, "config.json")))
+    weights = {}
+    for path in sorted(glob.glob(os.path.join(folder, "model*.safetensors"))):
+        weights |= safetensors.torch.load_file(path)
+    heads, layers = config["num_attention_heads"], config["num_hidden_layers"]
+    groups = config.get("num_key_value_heads", heads)
+    size = config.get("head_dim", config["hidden_size"] // heads)
+    base = config.get("rope_theta", {"gemma3": 1e6, "smollm3": 2e6}.get(architecture, 1e4))
+    scaling = config.get("rope_scaling") or {}
+    writer = gguf.GGUFWriter(os.path.join(here, name + ".gguf"), architecture)
+    writer.add_name(name)
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_block_count(layers)
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(groups)
+    writer.add_layer_norm_rms_eps(config.get("rms_norm_eps", 1e-6))
+    writer.add_rope_freq_base(base)
+    writer.add_key_length(size)
+    writer.add_value_length(size)
+    writer.add_vocab_size(config["vocab_size"])
+    writer.add_eos_token_id(1)
+    if architecture in ("llama", "smollm3"):
+        writer.add_rope_dimension_count(size)
+    if scaling.get("rope_type", scaling.get("type")) == "linear":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        writer.add_rope_scaling_factor(scaling["factor"])
+    if architecture in ("gemma2", "gemma3"):
+        writer.add_sliding_window(config["sliding_window"])
+    if architecture == "gemma2":
+        writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
+        writer.add_final_logit_softcapping(config["final_logit_softcapping"])
+    if architecture == "gemma3":
+        writer.add_rope_freq_base_swa(config["rope_local_base_freq"])
+    names = gguf.get_tensor_name_map(next(k for k, v in gguf.MODEL_ARCH_NAMES.items() if v == architecture), layers)
+    if scaling.get("rope_type") == "llama3":
+        writer.add_tensor("rope_freqs.weight", divisors(size, base, scaling))
+    for key, w in weights.items():
+        if "inv_freq" in key or (key == "lm_head.weight" and config.get("tie_word_embeddings")):
+            continue
+        kind = {torch.float32: Type.F32, torch.float16: Type.F16, torch.bfloat16: Type.BF16}[w.dtype]
+        w = w.float().numpy()
+        if architecture in ("llama", "smollm3") and ".q_proj." in key:
+            w = neighbours(w, heads)
+        if architecture in ("llama", "smollm3") and ".k_proj." in key:
+            w = neighbours(w, groups)
+        if architecture.startswith("gemma") and key.endswith("norm.weight"):
+            w = w + np.float32(1)
+        if w.ndim == 1 or kind == Type.F32:
+            writer.add_tensor(names.get_name(key, (".weight", ".bias")), np.ascontiguousarray(w))
+        else:
+            writer.add_tensor(names.get_name(key, (".weight", ".bias")), gguf.quants.quantize(w, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+types()
+for each in MODELS.items():
+    model(*each)
