@@ -587,30 +587,57 @@ static int exists(const char *path)
     return file != NULL;
 }
 
+/* Keeps a text until the files are closed, as that of a path. */
+static void keep_text(checkpoint *files, const char *path, const text_buffer *from)
+{
+    struct checkpoint_text *text = (struct checkpoint_text *)allocate(files, 1, sizeof *text);
+    if (!text) {
+        free(from->text);
+        return;
+    }
+    text->path = copy_text(files, path);
+    text->text = from->text;
+    text->size = from->size;
+    text->next = files->texts;
+    files->texts = text;
+}
+
 /* config.json of a GGUF, which is made of its keys. */
 static json open_gguf(checkpoint *files, const char *path)
 {
     json value = {JSON_NONE, NULL, NULL};
-    struct checkpoint_text *text = (struct checkpoint_text *)allocate(files, 1, sizeof *text);
     text_buffer config = {NULL, 0, 0, 0};
-    const char *error;
     gguf_files *model = (gguf_files *)allocate(files, 1, sizeof *model);
-    if (!text || !model || !(text->path = copy_text(files, path)))
+    const char *error;
+    if (!model)
         return value;
-    error = gguf_files_open(model, path);
-    if (!error) {
-        files->gguf = model;
-        error = gguf_files_config(model, &config);
+    if ((error = gguf_files_open(model, path)) != NULL) {
+        checkpoint_fail(files, "%s", error);
+        return value;
     }
-    text->text = config.text;
-    text->size = config.size;
-    text->next = files->texts;
-    files->texts = text;
-    if (!error && json_parse(&value, text->text, text->size, NULL))
+    files->gguf = model;
+    error = gguf_files_config(model, &config);
+    if (!error && json_parse(&value, config.text, config.size, NULL))
         error = "its keys make no config.json";
+    keep_text(files, path, &config);
     if (error)
         checkpoint_fail(files, "%s", error);
     return value;
+}
+
+int checkpoint_tokenizer(checkpoint *files, const void **bytes, size_t *size, int *is_json)
+{
+    text_buffer contents = {NULL, 0, 0, 0};
+    const char *error;
+    if (!files->gguf)
+        return 0;
+    error = gguf_files_tokenizer(files->gguf, &contents, is_json);
+    *bytes = contents.text;
+    *size = contents.size;
+    keep_text(files, files->directory, &contents);
+    if (error)
+        checkpoint_fail(files, "%s", error);
+    return 1;
 }
 
 /* Its tensors, as the only file there is. */

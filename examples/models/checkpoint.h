@@ -65,6 +65,10 @@ const char *checkpoint_open(checkpoint *files, const char *directory);
 /* Opens the weights, once config.json has said that they can be of use; opts may be NULL. Without it there are none. */
 void checkpoint_weights(checkpoint *files, const checkpoint_opts *opts);
 
+/* Of a GGUF: the text of tokenizer.json, or the bytes of a SentencePiece model, which live until the files are closed.
+   Returns 0 for a directory. */
+int checkpoint_tokenizer(checkpoint *files, const void **bytes, size_t *size, int *is_json);
+
 /* Gives back everything, matrices and vectors too; error stays. Fine for {0}. */
 void checkpoint_close(checkpoint *files);
 

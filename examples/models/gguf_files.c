@@ -265,19 +265,25 @@ static void check_sizes(gguf_files *model, const architecture *of)
             fail(model, "%s.%s is another than the size of a key, which this program does not do", of->name, others[i]);
 }
 
-static void put_ids(gguf_files *model, text_buffer *out)
+/* Ids that begin and end texts; those that end one are several where there are turns. */
+static void put_ids(gguf_files *model, const architecture *of, text_buffer *out)
 {
     static const char *const ends[] = {"eos_token_id", "eot_token_id", "eom_token_id"};
+    size_t most = of->flags & T5 ? 1 : sizeof ends / sizeof *ends;
     uint64_t id;
     int count = 0;
     if (gguf_uint(token_key(model, "bos_token_id"), &id))
         put(out, ", \"bos_token_id\": %lu", (unsigned long)id);
     if (gguf_uint(token_key(model, "padding_token_id"), &id))
         put(out, ", \"pad_token_id\": %lu", (unsigned long)id);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < most; i++)
         if (gguf_uint(token_key(model, ends[i]), &id))
-            put(out, count++ ? ", %lu" : ", \"eos_token_id\": [%lu", (unsigned long)id);
-    put(out, count ? "]" : "");
+            put(out,
+                count++     ? ", %lu"
+                : most == 1 ? ", \"eos_token_id\": %lu"
+                            : ", \"eos_token_id\": [%lu",
+                (unsigned long)id);
+    put(out, count && most > 1 ? "]" : "");
 }
 
 /* Of Gemma: scores are divided by the root of a key's size; in the 27b of both ages, of hidden_size / heads. */
@@ -306,7 +312,7 @@ const char *gguf_files_config(gguf_files *model, text_buffer *out)
     if (embedding && embedding->rank == 2)
         put(out, ", \"vocab_size\": %lu", (unsigned long)embedding->shape[0]);
     put(out, ", \"tie_word_embeddings\": %s", tensor_of(model, "output.weight") ? "false" : "true");
-    put_ids(model, out);
+    put_ids(model, of, out);
     if (of->flags & T5) {
         put(out, ", \"feed_forward_proj\": \"%s\"",
             tensor_of(model, "enc.blk.0.ffn_gate.weight") ? "gated-gelu" : "relu");
@@ -506,6 +512,20 @@ static text_span charsmap_of(gguf_files *model)
     return text_of((const char *)first.bytes, map.count);
 }
 
+/* How many tokens are pieces: llama.cpp fills the vocabulary of a T5 up to its embeddings with [PAD32000] and so on,
+   which stand where its sentinels are. */
+static size_t count_pieces(gguf_files *model)
+{
+    size_t count = 0;
+    token t;
+    for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t)) {
+        text_span text = string_of(t.text);
+        if (type_of(&t) != UNUSED || text.size < 4 || memcmp(text.text, "[PAD", 4) != 0)
+            count = t.id + 1;
+    }
+    return count;
+}
+
 static void put_sentencepiece(gguf_files *model, int unigram, text_buffer *out)
 {
     static const struct {
@@ -514,10 +534,11 @@ static void put_sentencepiece(gguf_files *model, int unigram, text_buffer *out)
     } ids[] = {{"unknown_token_id", 40}, {"bos_token_id", 41}, {"eos_token_id", 42}, {"padding_token_id", 43}};
     text_buffer part = {NULL, 0, 0, 0};
     text_span charsmap = charsmap_of(model);
+    size_t count = unigram ? count_pieces(model) : SIZE_MAX;
     uint64_t id;
     int bytes = 0;
     token t;
-    for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t)) {
+    for (begin_tokens(model, &t); t.text.kind == GGUF_STRING && t.id < count; next_token(&t)) {
         put_piece(out, &part, &t);
         bytes |= type_of(&t) == BYTE;
     }
@@ -673,8 +694,8 @@ static int rename_tensor(const architecture *of, int gated, const gguf_tensor *t
         if (strcmp(tried, name) != 0)
             continue;
         snprintf(tried, sizeof tried, names[i].there, layer);
-        snprintf(out, NAME, "%.120s%s.%s", tried, gated && strcmp(strrchr(tried, '.'), ".wi") == 0 ? "_1" : "",
-                 end + 1);
+        at = strrchr(tried, '.');
+        snprintf(out, NAME, "%.120s%s.%s", tried, gated && at && strcmp(at, ".wi") == 0 ? "_1" : "", end + 1);
         return 1;
     }
     return 1;

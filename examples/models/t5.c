@@ -233,11 +233,10 @@ static void check_vocabulary(t5 *model, const char *path, size_t count, size_t o
                         (long)c->eos_id);
 }
 
-static void read_pieces(t5 *model, const char *path)
+static void use_pieces(t5 *model, const char *path, const char *error)
 {
     sentencepiece *v = &model->vocabulary;
     size_t size = model->config.vocab_size, count, others;
-    const char *error = sentencepiece_open(v, path);
     if (error) {
         checkpoint_fail(&model->files, "%s", error);
         return;
@@ -251,11 +250,10 @@ static void read_pieces(t5 *model, const char *path)
     check_vocabulary(model, path, count, others, v->eos_id);
 }
 
-static void read_tokens(t5 *model, const char *path)
+static void use_tokens(t5 *model, const char *path, const char *error)
 {
     bpe *t = &model->tokens;
     size_t size = model->config.vocab_size, count;
-    const char *error = bpe_open(t, path);
     if (error) {
         checkpoint_fail(&model->files, "%s", error);
         return;
@@ -316,16 +314,26 @@ static void check_added(t5 *model)
 static void read_vocabulary(t5 *model, const char *directory)
 {
     char path[PATH_SIZE];
+    const void *bytes;
+    size_t size;
     FILE *file;
+    int is_json;
+    if (checkpoint_tokenizer(&model->files, &bytes, &size, &is_json)) {
+        if (is_json)
+            checkpoint_fail(&model->files, "%s: its tokenizer is none of a T5", directory);
+        else if (!model->files.failed)
+            use_pieces(model, directory, sentencepiece_parse(&model->vocabulary, bytes, size, directory));
+        return;
+    }
     snprintf(path, sizeof path, "%s/tokenizer.json", directory);
     file = fopen(path, "rb");
     if (file)
         fclose(file);
     if (file || errno != ENOENT) {
-        read_tokens(model, path);
+        use_tokens(model, path, bpe_open(&model->tokens, path));
     } else {
         snprintf(path, sizeof path, "%s/spiece.model", directory);
-        read_pieces(model, path);
+        use_pieces(model, path, sentencepiece_open(&model->vocabulary, path));
     }
     if (!model->files.failed)
         check_added(model);

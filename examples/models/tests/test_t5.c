@@ -8,7 +8,8 @@
 
 #include "examples/models/translate.h"
 
-static const char *const kinds[] = {"t5_f32", "t5_f16", "t5_bf16", "v1_1_f32", "v1_1_f16", "v1_1_bf16", "flan_bf16"};
+static const char *const kinds[] = {"t5_f32",    "t5_f16",    "t5_bf16",     "v1_1_f32",      "v1_1_f16",
+                                    "v1_1_bf16", "flan_bf16", "t5_f16.gguf", "flan_bf16.gguf"};
 
 enum { KINDS = sizeof kinds / sizeof *kinds, TEXTS = 5, PATH = 128 };
 
@@ -18,7 +19,8 @@ static char path_of_model[PATH];
 
 static const char *model_path(const char *kind)
 {
-    snprintf(path_of_model, sizeof path_of_model, "examples/models/tests/golden/t5/%s", kind);
+    snprintf(path_of_model, sizeof path_of_model, "examples/models/tests/golden/%s/%s",
+             strchr(kind, '.') ? "gguf" : "t5", kind);
     return path_of_model;
 }
 
@@ -42,7 +44,8 @@ static const safetensors_tensor *golden(const safetensors *file, size_t text, in
 static int open_golden(safetensors *file, const char *kind)
 {
     char path[PATH + 32];
-    snprintf(path, sizeof path, "%s/golden.safetensors", model_path(kind));
+    snprintf(path, sizeof path, "examples/models/tests/golden/t5/%.*s/golden.safetensors", (int)strcspn(kind, "."),
+             kind);
     return CHECK(safetensors_open(file, path) == NULL);
 }
 

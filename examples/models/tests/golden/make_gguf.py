@@ -2,9 +2,10 @@
 
     gguf/types.gguf   a row of each type of tensor that gguf.c reads, of random blocks
     gguf/types.f32    the floats that the reference makes of them, one tensor after another in the order of names
-    gguf/NAME.gguf    the models of decoder/NAME, as llama.cpp converts them: weights keep their bits, vectors are F32
+    gguf/NAME.gguf    the models of decoder/NAME and t5/NAME, as llama.cpp converts them: weights keep their bits, vectors
+                      are F32
 
-    python3 make_gguf.py        (gguf 0.19, torch, safetensors)"""
+    python3 make_gguf.py        (gguf 0.19, torch, safetensors, sentencepiece, protobuf)"""
 import glob
 import json
 import os
@@ -88,14 +89,38 @@ def divisors(size, base, how):
     return np.where(wave < length / high, 1, np.where(wave > length / low, how["factor"], between)).astype(np.float32)
 
 
-def model(name, architecture):
+def open_model(folder):
+    """config.json, and the weights."""
     import safetensors.torch
-    import torch
-    folder = os.path.join(os.path.dirname(here), "decoder", name)
-    config = json.load(open(os.path.join(folder, "config.json")))
     weights = {}
     for path in sorted(glob.glob(os.path.join(folder, "model*.safetensors"))):
         weights |= safetensors.torch.load_file(path)
+    return json.load(open(os.path.join(folder, "config.json"))), weights
+
+
+def add_weight(writer, name, w):
+    import torch
+    kind = {torch.float32: Type.F32, torch.float16: Type.F16, torch.bfloat16: Type.BF16}[w.dtype]
+    w = w.float().numpy()
+    if w.ndim == 1 or kind == Type.F32:
+        writer.add_tensor(name, np.ascontiguousarray(w))
+    else:
+        writer.add_tensor(name, gguf.quants.quantize(w, kind), raw_dtype=kind)
+
+
+def finish(writer):
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def names_of(architecture, layers):
+    return gguf.get_tensor_name_map(next(k for k, v in gguf.MODEL_ARCH_NAMES.items() if v == architecture), layers)
+
+
+def model(name, architecture):
+    config, weights = open_model(os.path.join(os.path.dirname(here), "decoder", name))
     heads, layers = config["num_attention_heads"], config["num_hidden_layers"]
     groups = config.get("num_key_value_heads", heads)
     size = config.get("head_dim", config["hidden_size"] // heads)
@@ -127,30 +152,78 @@ def model(name, architecture):
         writer.add_final_logit_softcapping(config["final_logit_softcapping"])
     if architecture == "gemma3":
         writer.add_rope_freq_base_swa(config["rope_local_base_freq"])
-    names = gguf.get_tensor_name_map(next(k for k, v in gguf.MODEL_ARCH_NAMES.items() if v == architecture), layers)
+    names = names_of(architecture, layers)
     if scaling.get("rope_type") == "llama3":
         writer.add_tensor("rope_freqs.weight", divisors(size, base, scaling))
     for key, w in weights.items():
         if "inv_freq" in key or (key == "lm_head.weight" and config.get("tie_word_embeddings")):
             continue
-        kind = {torch.float32: Type.F32, torch.float16: Type.F16, torch.bfloat16: Type.BF16}[w.dtype]
-        w = w.float().numpy()
         if architecture in ("llama", "smollm3") and ".q_proj." in key:
             w = neighbours(w, heads)
         if architecture in ("llama", "smollm3") and ".k_proj." in key:
             w = neighbours(w, groups)
         if architecture.startswith("gemma") and key.endswith("norm.weight"):
-            w = w + np.float32(1)
-        if w.ndim == 1 or kind == Type.F32:
-            writer.add_tensor(names.get_name(key, (".weight", ".bias")), np.ascontiguousarray(w))
-        else:
-            writer.add_tensor(names.get_name(key, (".weight", ".bias")), gguf.quants.quantize(w, kind), raw_dtype=kind)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+            w = w.float() + 1
+        add_weight(writer, names.get_name(key, (".weight", ".bias")), w)
+    finish(writer)
+
+
+def t5(name):
+    import sentencepiece
+    folder = os.path.join(os.path.dirname(here), "t5", name)
+    config, weights = open_model(folder)
+    writer = gguf.GGUFWriter(os.path.join(here, name + ".gguf"), "t5")
+    writer.add_name(name)
+    writer.add_context_length(config.get("n_positions", 512))
+    writer.add_embedding_length(config["d_model"])
+    writer.add_feed_forward_length(config["d_ff"])
+    writer.add_block_count(config["num_layers"])
+    writer.add_decoder_block_count(config["num_decoder_layers"])
+    writer.add_head_count(config["num_heads"])
+    writer.add_key_length(config["d_kv"])
+    writer.add_value_length(config["d_kv"])
+    writer.add_layer_norm_eps(config["layer_norm_epsilon"])
+    writer.add_relative_attn_buckets_count(config["relative_attention_num_buckets"])
+    writer.add_layer_norm_rms_eps(config["layer_norm_epsilon"])
+    writer.add_decoder_start_token_id(config["decoder_start_token_id"])
+    pieces = sentencepiece.SentencePieceProcessor(os.path.join(folder, "spiece.model"))
+    count = pieces.vocab_size()
+    others = config["vocab_size"] - count
+    writer.add_tokenizer_model("t5")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list([pieces.id_to_piece(i).encode() for i in range(count)] +
+                          [b"[PAD%d]" % (count + i) for i in range(others)])
+    writer.add_token_scores([pieces.get_score(i) for i in range(count)] + [-10000.0] * others)
+    writer.add_token_types([gguf.TokenType.UNKNOWN if pieces.is_unknown(i) else gguf.TokenType.CONTROL
+                            if pieces.is_control(i) else gguf.TokenType.BYTE if pieces.is_byte(i) else
+                            gguf.TokenType.NORMAL for i in range(count)] + [gguf.TokenType.UNUSED] * others)
+    normalizer, trainer = fields_of(open(os.path.join(folder, "spiece.model"), "rb").read())
+    writer.add_add_space_prefix(normalizer.get(3, 1) != 0)
+    writer.add_remove_extra_whitespaces(normalizer.get(4, 1) != 0)
+    if normalizer.get(2):
+        writer.add_precompiled_charsmap(normalizer[2])
+    writer.add_eos_token_id(config["eos_token_id"])
+    writer.add_unk_token_id(trainer.get(40, 0))
+    writer.add_pad_token_id(config["pad_token_id"])
+    writer.add_add_bos_token(False)
+    writer.add_add_eos_token(True)
+    names = names_of("t5", max(config["num_layers"], config["num_decoder_layers"]))
+    for key, w in weights.items():
+        if not key.endswith("embed_tokens.weight"):
+            add_weight(writer, names.get_name(key, (".weight",)), w)
+    finish(writer)
+
+
+def fields_of(model):
+    """normalizer_spec and trainer_spec of a SentencePiece model: their fields by number, the last of each."""
+    from sentencepiece import sentencepiece_model_pb2
+    parsed = sentencepiece_model_pb2.ModelProto.FromString(model)
+    return [{field.number: value for field, value in part.ListFields()}
+            for part in (parsed.normalizer_spec, parsed.trainer_spec)]
 
 
 types()
 for each in MODELS.items():
     model(*each)
+for each in ("t5_f16", "flan_bf16"):
+    t5(each)
