@@ -334,26 +334,34 @@ const char *gguf_files_config(gguf_files *model, text_buffer *out)
 
 enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
 
-/* How texts are split before their bytes are merged, by tokenizer.ggml.pre. */
+/* How texts are split before their bytes are merged, by tokenizer.ggml.pre; and whether a bos stands before them where
+   no key says so. */
 typedef struct splitter {
     const char *names[5];
     const char *pattern; /* NULL: that of GPT-2 */
-    int digits, ignore_merges, nfc;
+    int digits, ignore_merges, nfc, bos;
 } splitter;
 
-#define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-#define BEFORE_WORD "[^\\r\\n\\p{L}\\p{N}]?"
-#define SIGNS "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define BEFORE "[^\\r\\n\\p{L}\\p{N}]?"
+#define CONTRACTIONS_AND_WORDS "(?i:'s|'t|'re|'ve|'m|'ll|'d)|" BEFORE "\\p{L}+|"
+#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define SIGNS "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
+#define SIGNS_AND_SLASHES "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*"
+#define SPACES "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
-/* clang-format off */
 static const splitter splitters[] = {
-    {{"gpt-2", NULL}, NULL, 0, 0, 0},
-    {{"smollm", "starcoder", "refact", NULL}, NULL, 1, 0, 0},
-    {{"llama-bpe", "llama3", "llama-v3", "smollm3", NULL}, CONTRACTIONS "|" BEFORE_WORD "\\p{L}+|\\p{N}{1,3}" SIGNS, 0, 1, 0},
-    {{"qwen2", "deepseek-r1-qwen", NULL}, CONTRACTIONS "|" BEFORE_WORD "\\p{L}+|\\p{N}" SIGNS, 0, 0, 1},
-    {{"tekken", NULL}, BEFORE_WORD "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|" BEFORE_WORD "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}" "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+", 0, 1, 0},
+    {{"gpt-2", NULL}, NULL, 0, 0, 0, 0},
+    {{"smollm", "starcoder", "refact", NULL}, NULL, 1, 0, 0, 0},
+    {{"llama-bpe", "llama3", "llama-v3", NULL}, CONTRACTIONS_AND_WORDS "\\p{N}{1,3}" SIGNS SPACES, 0, 1, 0, 1},
+    {{"qwen2", "deepseek-r1-qwen", NULL}, CONTRACTIONS_AND_WORDS "\\p{N}" SIGNS SPACES, 0, 0, 1, 0},
+    {{"tekken", NULL},
+     BEFORE UPPER "*" LOWER "+|" BEFORE UPPER "+" LOWER "*|\\p{N}" SIGNS_AND_SLASHES SPACES,
+     0,
+     1,
+     0,
+     1},
 };
-/* clang-format on */
 
 static const splitter *splitter_of(gguf_files *model)
 {
@@ -405,27 +413,75 @@ static int type_of(const token *t)
     return (int)whole_of(t->type, NORMAL);
 }
 
+/* The spelling of a token by its id; of none if there is no such token. */
+static text_span spelling(gguf_files *model, uint64_t id)
+{
+    token t;
+    for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t))
+        if (t.id == id)
+            return string_of(t.text);
+    return text_of(NULL, 0);
+}
+
+static int flag_of(gguf_value value, int otherwise)
+{
+    gguf_flag(value, &otherwise);
+    return otherwise;
+}
+
+/* The tokens around a text, bos and eos, as TemplateProcessing has them: `part` 0 in its order, 1 with their ids. */
+static void put_around(gguf_files *model, const splitter *by, int part, text_buffer *out)
+{
+    static const char *const ids[] = {"bos_token_id", "eos_token_id"};
+    const int add[] = {flag_of(token_key(model, "add_bos_token"), by->bos),
+                       flag_of(token_key(model, "add_eos_token"), 0)};
+    int count = 0;
+    for (int i = 0; i < 2; i++) {
+        uint64_t id;
+        text_span name = text_of(NULL, 0);
+        if (i == 1 && part == 0)
+            put(out, count++ ? ", {\"Sequence\": {\"id\": \"A\"}}" : "{\"Sequence\": {\"id\": \"A\"}}");
+        if (!add[i] || !gguf_uint(token_key(model, ids[i]), &id))
+            continue;
+        name = spelling(model, id);
+        if (!name.text)
+            fail(model, "tokenizer.ggml.%s is none of the tokens", ids[i]);
+        put(out, count++ ? ", " : "");
+        put(out, part ? "" : "{\"SpecialToken\": {\"id\": ");
+        put_string(out, name);
+        if (part) {
+            put(out, ": {\"ids\": [%lu], \"tokens\": [", (unsigned long)id);
+            put_string(out, name);
+        }
+        put(out, part ? "]}" : "}}");
+    }
+}
+
+static void put_added(gguf_files *model, text_buffer *out)
+{
+    token t;
+    int count = 0;
+    for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t))
+        if (type_of(&t) == CONTROL || type_of(&t) == USER_DEFINED) {
+            put(out, "%s{\"id\": %lu, \"special\": %s, \"content\": ", count++ ? ", " : "", (unsigned long)t.id,
+                type_of(&t) == CONTROL ? "true" : "false");
+            put_string(out, string_of(t.text));
+            put(out, "}");
+        }
+}
+
 /* tokenizer.json of byte-level BPE. */
 static void put_bpe(gguf_files *model, text_buffer *out)
 {
     const splitter *by = splitter_of(model);
     gguf_value merge = gguf_first(token_key(model, "merges"));
     token t;
-    int count = 0;
     if (!by)
         return;
     put(out, "{\"added_tokens\": [");
-    for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t))
-        if (type_of(&t) == CONTROL || type_of(&t) == USER_DEFINED) {
-            put(out,
-                count++ ? ", {\"id\": %lu, \"special\": %s, \"content\": "
-                        : "{\"id\": %lu, \"special\": %s, \"content\": ",
-                (unsigned long)t.id, type_of(&t) == CONTROL ? "true" : "false");
-            put_string(out, string_of(t.text));
-            put(out, "}");
-        }
-    put(out, "], \"normalizer\": %s, \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [",
-        by->nfc ? "{\"type\": \"NFC\"}" : "null");
+    put_added(model, out);
+    put(out, "], \"normalizer\": %s", by->nfc ? "{\"type\": \"NFC\"}" : "null");
+    put(out, ", \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [");
     if (by->digits)
         put(out, "{\"type\": \"Digits\", \"individual_digits\": true}, ");
     if (by->pattern) {
@@ -435,17 +491,20 @@ static void put_bpe(gguf_files *model, text_buffer *out)
     }
     put(out, "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": %s}]}",
         by->pattern ? "false" : "true");
-    put(out,
-        ", \"decoder\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", \"ignore_merges\": %s, \"vocab\": {",
-        by->ignore_merges ? "true" : "false");
+    put(out, ", \"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [");
+    put_around(model, by, 0, out);
+    put(out, "], \"special_tokens\": {");
+    put_around(model, by, 1, out);
+    put(out, "}}, \"decoder\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", ");
+    put(out, "\"ignore_merges\": %s, \"vocab\": {", by->ignore_merges ? "true" : "false");
     for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t)) {
         put(out, t.id ? ", " : "");
         put_string(out, string_of(t.text));
         put(out, ": %lu", (unsigned long)t.id);
     }
     put(out, "}, \"merges\": [");
-    for (count = 0; merge.kind == GGUF_STRING; merge = gguf_next(merge)) {
-        put(out, count++ ? ", " : "");
+    for (int first = 1; merge.kind == GGUF_STRING; merge = gguf_next(merge), first = 0) {
+        put(out, first ? "" : ", ");
         put_string(out, string_of(merge));
     }
     put(out, "]}}");
@@ -495,12 +554,6 @@ static void put_piece(text_buffer *out, text_buffer *part, const token *t)
     put_float(part, 2, (float)score);
     put_number(part, 3, (uint64_t)type_of(t));
     put_bytes(out, 1, text_in(part));
-}
-
-static int flag_of(gguf_value value, int otherwise)
-{
-    gguf_flag(value, &otherwise);
-    return otherwise;
 }
 
 /* The charsmap of T5: an array of bytes, which lie one after another. */
@@ -574,38 +627,27 @@ const char *gguf_files_tokenizer(gguf_files *model, text_buffer *out, int *is_js
     return outcome(model, out);
 }
 
-/* The spelling of a token by its id. */
-static text_span spelling(gguf_files *model, uint64_t id)
-{
-    token t;
-    for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t))
-        if (t.id == id)
-            return string_of(t.text);
-    return text_of("", 0);
-}
-
 const char *gguf_files_tokenizer_config(gguf_files *model, text_buffer *out)
 {
     static const char *const names[][2] = {{"bos_token", "bos_token_id"},
                                            {"eos_token", "eos_token_id"},
                                            {"unk_token", "unknown_token_id"},
                                            {"pad_token", "padding_token_id"}};
-    gguf_value chat = gguf_get(&model->parts[0], "tokenizer.chat_template"), bos = token_key(model, "add_bos_token");
+    static const char *const flags[] = {"add_bos_token", "add_eos_token"};
+    gguf_value chat = gguf_get(&model->parts[0], "tokenizer.chat_template");
     uint64_t id;
-    int first = 1, flag;
-    put(out, "{");
+    int flag;
+    put(out, "{\"added_tokens_decoder\": {}");
     for (size_t i = 0; i < 4; i++)
         if (gguf_uint(token_key(model, names[i][1]), &id)) {
-            put(out, first ? "\"%s\": " : ", \"%s\": ", names[i][0]);
+            put(out, ", \"%s\": ", names[i][0]);
             put_string(out, spelling(model, id));
-            first = 0;
         }
-    if (gguf_flag(bos, &flag)) {
-        put(out, first ? "\"add_bos_token\": %s" : ", \"add_bos_token\": %s", flag ? "true" : "false");
-        first = 0;
-    }
+    for (size_t i = 0; i < 2; i++)
+        if (gguf_flag(token_key(model, flags[i]), &flag))
+            put(out, ", \"%s\": %s", flags[i], flag ? "true" : "false");
     if (chat.kind == GGUF_STRING) {
-        put(out, first ? "\"chat_template\": " : ", \"chat_template\": ");
+        put(out, ", \"chat_template\": ");
         put_string(out, string_of(chat));
     }
     put(out, "}");

@@ -566,7 +566,7 @@ static size_t generate_line(size_t index, char *out)
 }
 
 /* Writes a sequence of ids below `count`, for decoding; returns how many. Small ids come often. */
-static size_t generate_ids(size_t index, int32_t count, int32_t *ids)
+static inline size_t generate_ids(size_t index, int32_t count, int32_t *ids)
 {
     line_writer l;
     line_start(&l, NULL, index + LINE_COUNT);

@@ -11,6 +11,7 @@
 #define of_model GOLDEN "generate_model"
 
 #include "golden/tags.h"
+#include "lines.h"
 
 /* ---- files ---- */
 
@@ -163,6 +164,48 @@ static void has_ids(const int32_t *ids, size_t count, size_t golden)
 {
     CHECK(count == tag_goldens[golden].count);
     CHECK(count != tag_goldens[golden].count || !memcmp(ids, tag_goldens[golden].ids, count * sizeof *ids));
+}
+
+/* Tokenizers of a GGUF: the ids of the files that they were made of. */
+TEST(tokenizer_gguf)
+{
+    static const char *const kinds[] = {"gpt2", "smollm", "llama3", "qwen2", "mistral_nemo", "bpe_bytes", "bpe_turns"};
+    char path[128], *line = (char *)test_block(LINE_BYTES);
+    if (!begin())
+        return;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        int is_json = k < 5;
+        tokenizer of_gguf, same;
+        snprintf(path, sizeof path, is_json ? GOLDEN "bpe/%s.json" : GOLDEN "%s.model", kinds[k]);
+        contents file = read_all(path);
+        write_file("tokenizer.json", is_json ? file.bytes : NULL, file.size);
+        write_file("tokenizer.model", is_json ? NULL : file.bytes, file.size);
+        snprintf(path, sizeof path, GOLDEN "gguf/tok_%s.gguf", kinds[k]);
+        const char *error = tokenizer_open(&of_gguf, path), *other = tokenizer_open(&same, directory);
+        test_case("%s: %s, %s", path, error ? error : "open", other ? other : "open");
+        if (!CHECK(!error && !other))
+            continue;
+        CHECK(of_gguf.count == same.count && of_gguf.bos_id == same.bos_id && !*of_gguf.notes);
+        CHECK(of_gguf.before_count == same.before_count && of_gguf.after_count == 0);
+        for (size_t i = 0; i < LINE_COUNT; i += test_quick ? 100 : 10) {
+            tokenizer_ids a = {0}, b = {0};
+            size_t size = generate_line(i, line);
+            if (size > 5000)
+                continue;
+            test_case("%s, line %lu", path, (unsigned long)i);
+            CHECK(!tokenizer_begin(&of_gguf, &a) && !tokenizer_encode(&of_gguf, line, size, 0, &a));
+            CHECK(!tokenizer_begin(&same, &b) && !tokenizer_encode(&same, line, size, 0, &b));
+            int alike = a.count == b.count && (a.count == 0 || memcmp(a.ids, b.ids, a.count * sizeof *a.ids) == 0);
+            tokenizer_ids_free(&a);
+            tokenizer_ids_free(&b);
+            if (!CHECK(alike))
+                break;
+        }
+        tokenizer_close(&of_gguf);
+        tokenizer_close(&same);
+    }
+    end();
+    test_release();
 }
 
 /* As the SentencePiece library, once they are control pieces; after each failing allocation the model is closed. */

@@ -4,6 +4,7 @@
     gguf/types.f32    the floats that the reference makes of them, one tensor after another in the order of names
     gguf/NAME.gguf    the models of decoder/NAME and t5/NAME, as llama.cpp converts them: weights keep their bits, vectors
                       are F32
+    gguf/tok_NAME.gguf  the tokenizers of bpe/NAME.json and NAME.model, without a model
 
     python3 make_gguf.py        (gguf 0.19, torch, safetensors, sentencepiece, protobuf)"""
 import glob
@@ -222,7 +223,61 @@ def fields_of(model):
             for part in (parsed.normalizer_spec, parsed.trainer_spec)]
 
 
+# ==== Tokenizers ======================================================================================================
+
+# For each: tokenizer.ggml.pre, or None for SentencePiece.
+TOKENIZERS = {"gpt2": "gpt-2", "smollm": "smollm", "llama3": "llama-bpe", "qwen2": "qwen2", "mistral_nemo": "tekken",
+              "bpe_bytes": None, "bpe_turns": None}
+
+
+def add_pieces(writer, model):
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+    pieces = sentencepiece.SentencePieceProcessor(model)
+    ids = range(pieces.vocab_size())
+    normalizer = sentencepiece_model_pb2.ModelProto.FromString(open(model, "rb").read()).normalizer_spec
+    kinds = [p.type for p in sentencepiece_model_pb2.ModelProto.FromString(open(model, "rb").read()).pieces]
+    writer.add_tokenizer_model("llama")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list([pieces.id_to_piece(i).encode() for i in ids])
+    writer.add_token_scores([pieces.get_score(i) for i in ids])
+    writer.add_token_types(kinds)
+    writer.add_add_space_prefix(normalizer.add_dummy_prefix)
+    for add, i in ((writer.add_bos_token_id, pieces.bos_id()), (writer.add_eos_token_id, pieces.eos_id()),
+                   (writer.add_unk_token_id, pieces.unk_id())):
+        if i >= 0:
+            add(i)
+
+
+def tokenizer(name, pre):
+    writer = gguf.GGUFWriter(os.path.join(here, f"tok_{name}.gguf"), "llama")
+    writer.add_name(name)
+    if pre is None:
+        add_pieces(writer, os.path.join(os.path.dirname(here), name + ".model"))
+        finish(writer)
+        return
+    parsed = json.load(open(os.path.join(os.path.dirname(here), "bpe", name + ".json")))
+    spellings = {i: t for t, i in parsed["model"]["vocab"].items()}
+    added = {t["id"]: t for t in parsed["added_tokens"]}
+    spellings |= {i: t["content"] for i, t in added.items()}
+    assert sorted(spellings) == list(range(len(spellings)))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(pre)
+    writer.add_token_list([spellings[i].encode() for i in range(len(spellings))])
+    writer.add_token_types([gguf.TokenType.NORMAL if i not in added else gguf.TokenType.CONTROL
+                            if added[i]["special"] else gguf.TokenType.USER_DEFINED for i in range(len(spellings))])
+    writer.add_token_merges([m if isinstance(m, str) else " ".join(m) for m in parsed["model"]["merges"]])
+    single = (parsed["post_processor"] or {}).get("single") or []
+    for step in (parsed["post_processor"] or {}).get("processors", []):
+        single = step.get("single") or single
+    if single and "SpecialToken" in single[0]:
+        writer.add_bos_token_id(next(i for i, t in spellings.items() if t == single[0]["SpecialToken"]["id"]))
+    finish(writer)
+
+
 types()
+for each in TOKENIZERS.items():
+    tokenizer(*each)
 for each in MODELS.items():
     model(*each)
 for each in ("t5_f16", "flan_bf16"):
