@@ -165,8 +165,8 @@ $B/05_translate: $(call in,json safetensors gguf gguf_files checkpoint sentencep
 $B/12_search: $(call in,json safetensors gguf gguf_files checkpoint layers unicode wordpiece bert vectors)
 $B/13_generate: $(call in,json safetensors gguf gguf_files checkpoint layers unicode $(of_bpe) sentencepiece tokenizer jinja chat)
 $B/13_generate: $(call in,sample decoder)
-$B/tokenize: $(call in,tokenize $(of_bpe) sentencepiece wordpiece unicode json)
-$B/tensors: $(call in,tensors safetensors json)
+$B/tokenize: $(call in,tokenize $(of_bpe) sentencepiece wordpiece unicode gguf gguf_files safetensors json)
+$B/tensors: $(call in,tensors gguf gguf_files safetensors json)
 $B/grammar: $(call in,train/grammar)
 $B/train: $(call in,train/train train/learn train/network sentencepiece) $B/attn.o
 $B/render_chat: $B/$T/render_chat.o $(call in,json unicode gguf gguf_files $(of_bpe) sentencepiece tokenizer jinja chat)

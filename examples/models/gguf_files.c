@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { PARTS = 512, NAME = 160 };
+enum { PARTS = 512, NAME = 160, ENDS = 16 };
 
 /* ==== Messages and texts ========================================================================================= */
 
@@ -76,6 +76,18 @@ static gguf_value token_key(const gguf_files *model, const char *name)
     return key_of(model, "tokenizer.ggml", name);
 }
 
+static uint64_t whole_of(gguf_value value, uint64_t otherwise)
+{
+    gguf_uint(value, &otherwise);
+    return otherwise;
+}
+
+static int flag_of(gguf_value value, int otherwise)
+{
+    gguf_flag(value, &otherwise);
+    return otherwise;
+}
+
 static text_span string_of(gguf_value value)
 {
     size_t size = 0;
@@ -87,6 +99,17 @@ static int is_text(gguf_value value, const char *text)
 {
     text_span s = string_of(value);
     return value.kind == GGUF_STRING && s.size == strlen(text) && memcmp(s.text, text, s.size) == 0;
+}
+
+/* A key names something that there is none of here. */
+static void refuse(gguf_files *model, const char *key, gguf_value value, const char *list)
+{
+    char shown[80];
+    text_span name = string_of(value);
+    if (value.kind == GGUF_STRING)
+        fail(model, "%s \"%s\" is none of %s", key, shown_text(shown, sizeof shown, name.text, name.size), list);
+    else
+        fail(model, "%s is missing: it is one of %s", key, list);
 }
 
 static const gguf_tensor *tensor_of(const gguf_files *model, const char *name)
@@ -122,16 +145,13 @@ static const architecture architectures[] = {{"llama", "llama", TURNED},
 static const architecture *architecture_of(gguf_files *model)
 {
     gguf_value value = gguf_get(&model->parts[0], "general.architecture");
-    char list[200] = "", shown[80];
-    text_span name = string_of(value);
-    size_t i;
-    for (i = 0; i < sizeof architectures / sizeof *architectures; i++) {
+    char list[200] = "";
+    for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
         if (is_text(value, architectures[i].name))
             return &architectures[i];
         snprintf(list + strlen(list), sizeof list - strlen(list), i ? ", %s" : "%s", architectures[i].name);
     }
-    fail(model, "general.architecture \"%s\" is none of %s", shown_text(shown, sizeof shown, name.text, name.size),
-         list);
+    refuse(model, "general.architecture", value, list);
     return NULL;
 }
 
@@ -186,6 +206,46 @@ static int has_member(const architecture *of, const member *m)
     return m->flags ? (of->flags & m->flags) != 0 : !(of->flags & T5);
 }
 
+/* ==== Tokens ===================================================================================================== */
+
+enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
+
+/* The arrays that say each token's spelling, type and score go side by side. */
+typedef struct token {
+    gguf_value text, type, score;
+    size_t id;
+} token;
+
+static int begin_tokens(gguf_files *model, token *t)
+{
+    gguf_value texts = token_key(model, "tokens"), types = token_key(model, "token_type");
+    gguf_value scores = token_key(model, "scores");
+    t->text = gguf_first(texts);
+    t->type = gguf_first(types);
+    t->score = gguf_first(scores);
+    t->id = 0;
+    if (t->text.kind != GGUF_STRING)
+        fail(model, "tokenizer.ggml.tokens is no array of texts");
+    else if (types.kind != GGUF_NONE && types.count != texts.count)
+        fail(model, "tokenizer.ggml.token_type has another length than tokens");
+    else if (scores.kind != GGUF_NONE && scores.count != texts.count)
+        fail(model, "tokenizer.ggml.scores has another length than tokens");
+    return !model->failed;
+}
+
+static void next_token(token *t)
+{
+    t->text = gguf_next(t->text);
+    t->type = gguf_next(t->type);
+    t->score = gguf_next(t->score);
+    t->id++;
+}
+
+static int type_of(const token *t)
+{
+    return (int)whole_of(t->type, NORMAL);
+}
+
 /* ==== config.json ================================================================================================ */
 
 static void put_member(gguf_files *model, const architecture *of, const member *m, text_buffer *out)
@@ -226,12 +286,6 @@ static void refuse_others(gguf_files *model, const architecture *of)
     }
 }
 
-static uint64_t whole_of(gguf_value value, uint64_t otherwise)
-{
-    gguf_uint(value, &otherwise);
-    return otherwise;
-}
-
 /* Linear and YaRN are keys; what Llama 3 has are factors in a tensor, which decoder.c reads. */
 static void put_scaling(gguf_files *model, const architecture *of, text_buffer *out)
 {
@@ -265,25 +319,46 @@ static void check_sizes(gguf_files *model, const architecture *of)
             fail(model, "%s.%s is another than the size of a key, which this program does not do", of->name, others[i]);
 }
 
-/* Ids that begin and end texts; those that end one are several where there are turns. */
+/* Puts an id behind `count` of at most ENDS, unless it is there; returns how many it makes more. */
+static size_t add_id(uint64_t *ids, size_t count, uint64_t id)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] == id)
+            return 0;
+    ids[count < ENDS ? count : ENDS - 1] = id;
+    return count < ENDS;
+}
+
+/* Ids that begin and end texts. llama.cpp ends one with a token of a turn's end, too, which files tell by its spelling
+   alone. */
 static void put_ids(gguf_files *model, const architecture *of, text_buffer *out)
 {
-    static const char *const ends[] = {"eos_token_id", "eot_token_id", "eom_token_id"};
-    size_t most = of->flags & T5 ? 1 : sizeof ends / sizeof *ends;
-    uint64_t id;
-    int count = 0;
+    static const char *const keys[] = {"eos_token_id", "eot_token_id", "eom_token_id"};
+    static const char *const spellings[] = {"<|eot_id|>",    "<|im_end|>", "<|end|>", "<end_of_turn>",
+                                            "<|endoftext|>", "<|eom_id|>", "<EOT>"};
+    uint64_t ids[ENDS], id;
+    size_t count = 0, i;
+    token t;
     if (gguf_uint(token_key(model, "bos_token_id"), &id))
         put(out, ", \"bos_token_id\": %lu", (unsigned long)id);
     if (gguf_uint(token_key(model, "padding_token_id"), &id))
         put(out, ", \"pad_token_id\": %lu", (unsigned long)id);
-    for (size_t i = 0; i < most; i++)
-        if (gguf_uint(token_key(model, ends[i]), &id))
-            put(out,
-                count++     ? ", %lu"
-                : most == 1 ? ", \"eos_token_id\": %lu"
-                            : ", \"eos_token_id\": [%lu",
-                (unsigned long)id);
-    put(out, count && most > 1 ? "]" : "");
+    for (i = 0; i < 3; i++)
+        if (gguf_uint(token_key(model, keys[i]), &id))
+            count += add_id(ids, count, id);
+    if (of->flags & T5) {
+        if (count)
+            put(out, ", \"eos_token_id\": %lu", (unsigned long)ids[0]);
+        return;
+    }
+    if (token_key(model, "tokens").kind != GGUF_NONE)
+        for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t))
+            for (i = 0; i < 7 && type_of(&t) == CONTROL; i++)
+                if (is_text(t.text, spellings[i]))
+                    count += add_id(ids, count, t.id);
+    for (i = 0; i < count; i++)
+        put(out, i ? ", %lu" : ", \"eos_token_id\": [%lu", (unsigned long)ids[i]);
+    put(out, count ? "]" : "");
 }
 
 /* Of Gemma: scores are divided by the root of a key's size; in the 27b of both ages, of hidden_size / heads. */
@@ -332,8 +407,6 @@ const char *gguf_files_config(gguf_files *model, text_buffer *out)
 
 /* ==== The tokenizer ============================================================================================== */
 
-enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
-
 /* How texts are split before their bytes are merged, by tokenizer.ggml.pre; and whether a bos stands before them where
    no key says so. */
 typedef struct splitter {
@@ -366,51 +439,15 @@ static const splitter splitters[] = {
 static const splitter *splitter_of(gguf_files *model)
 {
     gguf_value pre = token_key(model, "pre");
-    text_span name = string_of(pre);
-    char shown[80];
+    char list[200] = "";
     for (size_t i = 0; i < sizeof splitters / sizeof *splitters; i++)
-        for (size_t k = 0; splitters[i].names[k]; k++)
+        for (size_t k = 0; splitters[i].names[k]; k++) {
             if (is_text(pre, splitters[i].names[k]))
                 return &splitters[i];
-    fail(model, "tokenizer.ggml.pre \"%s\": texts are split so by no tokenizer that is known here",
-         shown_text(shown, sizeof shown, name.text, name.size));
+            snprintf(list + strlen(list), sizeof list - strlen(list), i + k ? ", %s" : "%s", splitters[i].names[k]);
+        }
+    refuse(model, "tokenizer.ggml.pre", pre, list);
     return NULL;
-}
-
-/* The arrays that say each token's spelling, type and score go side by side. */
-typedef struct token {
-    gguf_value text, type, score;
-    size_t id;
-} token;
-
-static int begin_tokens(gguf_files *model, token *t)
-{
-    gguf_value texts = token_key(model, "tokens"), types = token_key(model, "token_type");
-    gguf_value scores = token_key(model, "scores");
-    t->text = gguf_first(texts);
-    t->type = gguf_first(types);
-    t->score = gguf_first(scores);
-    t->id = 0;
-    if (t->text.kind != GGUF_STRING)
-        fail(model, "tokenizer.ggml.tokens is no array of texts");
-    else if (types.kind != GGUF_NONE && types.count != texts.count)
-        fail(model, "tokenizer.ggml.token_type has another length than tokens");
-    else if (scores.kind != GGUF_NONE && scores.count != texts.count)
-        fail(model, "tokenizer.ggml.scores has another length than tokens");
-    return !model->failed;
-}
-
-static void next_token(token *t)
-{
-    t->text = gguf_next(t->text);
-    t->type = gguf_next(t->type);
-    t->score = gguf_next(t->score);
-    t->id++;
-}
-
-static int type_of(const token *t)
-{
-    return (int)whole_of(t->type, NORMAL);
 }
 
 /* The spelling of a token by its id; of none if there is no such token. */
@@ -421,12 +458,6 @@ static text_span spelling(gguf_files *model, uint64_t id)
         if (t.id == id)
             return string_of(t.text);
     return text_of(NULL, 0);
-}
-
-static int flag_of(gguf_value value, int otherwise)
-{
-    gguf_flag(value, &otherwise);
-    return otherwise;
 }
 
 /* The tokens around a text, bos and eos, as TemplateProcessing has them: `part` 0 in its order, 1 with their ids. */
@@ -614,16 +645,13 @@ static void put_sentencepiece(gguf_files *model, int unigram, text_buffer *out)
 const char *gguf_files_tokenizer(gguf_files *model, text_buffer *out, int *is_json)
 {
     gguf_value kind = token_key(model, "model");
-    text_span name = string_of(kind);
-    char shown[80];
     *is_json = is_text(kind, "gpt2");
     if (*is_json)
         put_bpe(model, out);
     else if (is_text(kind, "llama") || is_text(kind, "t5"))
         put_sentencepiece(model, is_text(kind, "t5"), out);
     else
-        fail(model, "tokenizer.ggml.model \"%s\" is none of gpt2, llama, t5",
-             shown_text(shown, sizeof shown, name.text, name.size));
+        refuse(model, "tokenizer.ggml.model", kind, "gpt2, llama, t5");
     return outcome(model, out);
 }
 
@@ -856,6 +884,46 @@ static int write_rows(const rewriting *how, safetensors_dtype dtype, float *row,
     return 1;
 }
 
+/* What a tensor that is written anew becomes, if it fits. */
+static safetensors_dtype becomes(const gguf_tensor *from)
+{
+    return from->rank < 2 || from->type == GGUF_F32 ? SAFETENSORS_F32
+           : from->type == GGUF_BF16                ? SAFETENSORS_BF16
+                                                    : SAFETENSORS_F16;
+}
+
+int gguf_files_rounding(const gguf_tensor *from, safetensors_dtype *dtype, double *largest, double *rms)
+{
+    size_t cols = from->rank ? from->shape[from->rank - 1] : 1, rows = cols ? from->count / cols : 0, i, k;
+    float *row = gguf_block(from->type) && cols < SIZE_MAX / 16 ? (float *)malloc(cols * 6 + 1) : NULL;
+    safetensors_tensor halves;
+    memset(&halves, 0, sizeof halves);
+    *dtype = becomes(from);
+    *largest = *rms = 0;
+    if (!row)
+        return 0;
+    halves.dtype = SAFETENSORS_F16;
+    halves.data = row + cols;
+    halves.count = cols;
+    for (i = 0; i < rows && *dtype == SAFETENSORS_F16 && from->type != GGUF_F16; i++) {
+        gguf_read(from, i * cols, cols, row);
+        if (!fits_half(row, cols)) {
+            *dtype = SAFETENSORS_F32;
+            *largest = *rms = 0;
+            break;
+        }
+        put_halves((unsigned char *)(row + cols), SAFETENSORS_F16, row, cols);
+        for (k = 0; k < cols; k++) {
+            double off = fabs(safetensors_get(&halves, k) - (double)row[k]);
+            *largest = off > *largest ? off : *largest;
+            *rms += off * off;
+        }
+    }
+    *rms = from->count ? sqrt(*rms / (double)from->count) : 0;
+    free(row);
+    return 1;
+}
+
 /* Anew: vectors in F32, what has 16 bits in these, all else in F16 if it fits. */
 static void rewrite(gguf_files *model, const rewriting *how, safetensors_tensor *to)
 {
@@ -863,9 +931,7 @@ static void rewrite(gguf_files *model, const rewriting *how, safetensors_tensor 
     size_t cols = columns(how), tries;
     float *row = cols < SIZE_MAX / 16 ? (float *)malloc(cols * sizeof *row + 1) : NULL;
     unsigned char *out;
-    to->dtype = from->rank < 2 || from->type == GGUF_F32 ? SAFETENSORS_F32
-                : from->type == GGUF_BF16                ? SAFETENSORS_BF16
-                                                         : SAFETENSORS_F16;
+    to->dtype = becomes(from);
     for (tries = 0; row && tries < 2; tries++) {
         out = to->count < SIZE_MAX / 8 ? (unsigned char *)allocate(model, to->count * safetensors_bits(to->dtype) / 8)
                                        : NULL;

@@ -56,6 +56,10 @@ const char *gguf_files_tokenizer_config(gguf_files *model, text_buffer *out);
 /* Makes model->weights. progress, or NULL, is told the part of the file that has been read, 0 to 1. */
 const char *gguf_files_weights(gguf_files *model, void (*progress)(void *user, double part), void *user);
 
+/* What the type of a tensor's weights is then, and how far the rounding takes them at most and in the root of the mean
+   of squares: 0 where nothing is rounded. Returns 0 where the tensor cannot be read, or without memory. */
+int gguf_files_rounding(const gguf_tensor *tensor, safetensors_dtype *dtype, double *largest, double *rms);
+
 #ifdef __cplusplus
 }
 #endif

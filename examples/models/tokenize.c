@@ -10,8 +10,8 @@
                                          default, unless the model has them among its pieces)
 
    MODEL is a SentencePiece model (spiece.model), the tokenizer.json of a BPE or Unigram tokenizer or a directory with
-   it, or a directory with the vocab.txt or the tokenizer.json of a BERT: these show what their files say of special
-   tokens, but not those that a model wants around a text.
+   it, a GGUF, or a directory with the vocab.txt or the tokenizer.json of a BERT: these show what their files say of
+   special tokens, but not those that a model wants around a text.
 
    A line of the input ends before its LF. A CR before the LF belongs to the text, as every other character does: many
    models turn it into a space, others keep it. Text is printed with \xNN in place of each byte of a control character
@@ -20,6 +20,7 @@
    Exit status: 0, 1 when a file or an id is wrong or memory is lacking, 2 when the command line is. */
 #define _DEFAULT_SOURCE 1 /* for program.h */
 #include "bpe.h"
+#include "gguf_files.h"
 #include "program.h"
 #include "sentencepiece.h"
 #include "wordpiece.h"
@@ -48,7 +49,8 @@ static int usage(FILE *out)
           "       tokenize --decode [--extra-ids N] MODEL ID...\n"
           "Shows how a tokenizer cuts each text, or each line of the input: pieces, ids,\n"
           "scores. MODEL is a SentencePiece model, a BPE's or Unigram's tokenizer.json or\n"
-          "its directory, or one with a BERT's vocab.txt or tokenizer.json.\n"
+          "its directory, a GGUF, or a directory with a BERT's vocab.txt or\n"
+          "tokenizer.json.\n"
           "  --ids          the ids alone\n"
           "  --decode       the text of ids\n"
           "  --special      of BPE and Unigram: special tokens in a text are tokens\n"
@@ -145,16 +147,12 @@ static void show_score(const void *opened, int32_t id)
 
 static const kind of_sentencepiece = {encode_pieces, decode_pieces, piece_in, show_score};
 
-static const char *open_sentencepiece(sentencepiece *model, const options *o, const char *path)
+static void set_sentinels(sentencepiece *model, const options *o)
 {
-    const char *error = sentencepiece_open(model, path);
-    if (error)
-        return error;
     if (sentencepiece_id(model, "<extra_id_0>", 12) == model->unk_id)
         model->extra_ids = 100;
     if (o->extra_ids >= 0)
         model->extra_ids = o->extra_ids > INT_MAX - model->count ? INT_MAX - model->count : (int32_t)o->extra_ids;
-    return NULL;
 }
 
 /* ---- WordPiece ---- */
@@ -215,6 +213,22 @@ static const char *open_bpe(bpe *model, const char *path)
     sprintf(file, "%s%s", path, length > 5 && strcmp(path + length - 5, ".json") == 0 ? "" : "/tokenizer.json");
     error = bpe_open(model, file);
     free(file);
+    return error;
+}
+
+/* The tokenizer of a GGUF: the text of tokenizer.json, or the bytes of a SentencePiece model. */
+static const char *read_gguf(const char *path, text_buffer *contents, int *is_json)
+{
+    static char message[TEXT_ERROR];
+    gguf_files model;
+    const char *error = gguf_files_open(&model, path);
+    if (!error)
+        error = gguf_files_tokenizer(&model, contents, is_json);
+    if (error) {
+        snprintf(message, sizeof message, "%s", error);
+        error = message;
+    }
+    gguf_files_close(&model);
     return error;
 }
 
@@ -318,6 +332,7 @@ int main(int argc, char **argv)
     sentencepiece pieces;
     wordpiece words;
     bpe spellings;
+    text_buffer contents = {NULL, 0, 0, 0}; /* of a GGUF */
     const kind *k;
     const void *model;
     const char *error;
@@ -349,7 +364,15 @@ int main(int argc, char **argv)
         return usage(stderr);
     o.path = argv[i];
     /* Which kind it is, its files tell. A kind more: a line here, one where models are closed, and a section above. */
-    if (!has_file(argv[i], "vocab.txt") && (has_file(argv[i], ".json") || has_file(argv[i], "tokenizer.json"))) {
+    if (gguf_files_is(argv[i])) {
+        int is_json = 0;
+        error = read_gguf(argv[i], &contents, &is_json);
+        k = is_json ? &of_bpe : &of_sentencepiece;
+        model = is_json ? (void *)&spellings : &pieces;
+        if (!error)
+            error = is_json ? bpe_parse(&spellings, contents.text, contents.size, argv[i])
+                            : sentencepiece_parse(&pieces, contents.text, contents.size, argv[i]);
+    } else if (!has_file(argv[i], "vocab.txt") && (has_file(argv[i], ".json") || has_file(argv[i], "tokenizer.json"))) {
         k = &of_bpe;
         model = &spellings;
         error = open_bpe(&spellings, argv[i]);
@@ -365,12 +388,14 @@ int main(int argc, char **argv)
     } else {
         k = &of_sentencepiece;
         model = &pieces;
-        error = open_sentencepiece(&pieces, &o, argv[i]);
+        error = sentencepiece_open(&pieces, argv[i]);
     }
     if (error) {
         program_failed("%s", error);
         return 1;
     }
+    if (k == &of_sentencepiece)
+        set_sentinels(&pieces, &o);
     program_notes(k == &of_bpe ? spellings.notes : k == &of_wordpiece ? words.notes : "");
     if (o.decode)
         error = show_decoded(k, model, &o, argv + i + 1, argc - i - 1);
@@ -385,6 +410,7 @@ int main(int argc, char **argv)
         wordpiece_close(&words);
     else
         sentencepiece_close(&pieces);
+    free(contents.text);
     if (!error && (fflush(stdout) || ferror(stdout)))
         error = "the output cannot be written";
     if (error)
