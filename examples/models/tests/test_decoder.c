@@ -134,14 +134,16 @@ TEST(decoder_goldens)
 /* The same models as a GGUF: logits with the same bits, but where scaling is told by floats. */
 TEST(decoder_gguf)
 {
-    static const char *const models[] = {"llama_f32",  "llama3_bf16",     "llama_bias_f16",   "qwen2_bf16",
-                                         "qwen3_bf16", "gemma2_gguf_f16", "gemma3_text_bf16", "smollm3_bf16"};
+    static const char *const models[] = {
+        "llama_f32-00001-of-00003", "llama3_bf16",      "llama_bias_f16", "qwen2_bf16", "qwen3_bf16",
+        "gemma2_gguf_f16",          "gemma3_text_bf16", "smollm3_bf16"};
     for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
         decoder model, same;
         decoder_text text;
         char path[PATH];
         int32_t *ids = long_text();
-        if (!open_model(&model, models[k]))
+        snprintf(path, sizeof path, "%.*s", (int)strcspn(models[k], "-"), models[k]);
+        if (!open_model(&model, path))
             continue;
         snprintf(path, sizeof path, "examples/models/tests/golden/gguf/%s.gguf", models[k]);
         const char *error = decoder_open(&same, path, NULL);
@@ -165,6 +167,65 @@ TEST(decoder_gguf)
         decoder_close(&model);
         test_release();
     }
+}
+
+/* Opens a copy of a golden GGUF in which a text, or a number of 32 bits behind it, is another. */
+static const char *open_changed(decoder *model, const char *name, const char *text, const char *other, int number)
+{
+    char path[300];
+    snprintf(path, sizeof path, "examples/models/tests/golden/gguf/%s.gguf", name);
+    contents file = read_all(path);
+    size_t size = strlen(text), at = 0;
+    while (at + size <= file.size && memcmp(file.bytes + at, text, size) != 0)
+        at++;
+    if (!CHECK(at + size + 8 <= file.size))
+        return "not found";
+    memcpy(file.bytes + at, other, size);
+    if (number >= 0)
+        file.bytes[at + size + 4] = (char)number; /* behind the type of the value */
+    write_file("model.gguf", file.bytes, file.size);
+    snprintf(path, sizeof path, "%s/model.gguf", directory);
+    return decoder_open(model, path, NULL);
+}
+
+TEST(decoder_gguf_refused)
+{
+    static const struct {
+        const char *name, *text, *other, *says;
+        int number;
+    } changes[] = {
+        {"llama3_bf16", "llama", "lxama", ": general.architecture \"lxama\" is none of llama, smollm3, qwen2,", -1},
+        {"llama3_bf16", "general.arch", "general.arcx", ": general.architecture is missing", -1},
+        {"llama3_bf16", "llama.rope.freq_base", "llama.rope.freq_bass",
+         ": llama.rope.freq_bass is there, which this program does not do", -1},
+        {"llama3_bf16", "llama.attention.value_length", "llama.attention.value_length",
+         ": llama.attention.value_length is another than the size of a key", 9},
+        {"llama3_bf16", "llama.attention.head_count", "llama.attention.head_count", ": num_attention_heads ", 0},
+        {"llama3_bf16", "llama.block_count", "llama.block_count", ": tensor model.layers.2", 3},
+        {"llama3_bf16", "llama.block_count", "llama.block_count", ": tensor model.layers.1", 1},
+        {"llama3_bf16", "blk.1.attn_v.weight", "blk.1.attn_w.weight", ": tensor ", -1},
+        {"llama3_bf16", "blk.1.attn_v.weight", "blk.1.attn_k.weight", ": tensor ", -1},
+        {"llama3_bf16", "rope_freqs.weight", "rope_freqs.weighs", ": tensor rope_freqs.weighs", -1},
+        {"qwen2_bf16", "qwen2.embedding_length", "qwen2.embedding_length", ": hidden_size ", 0},
+        {"llama_bias_f16", "linear", "linea_", ": llama.rope.scaling.type is neither none, linear nor yarn", -1},
+        {"gemma3_text_bf16", "gemma3.attention.sliding_window", "gemma3.attention.sliding_windox", ": gemma3.", -1},
+        {"llama_f32-00001-of-00003", "split.count", "split.count", ": a part of 4 of a model", 4},
+        {"llama_f32-00001-of-00003", "split.count", "split.count", ": tensor ", 1},
+    };
+    static const char *const files[] = {"model.gguf"};
+    decoder model;
+    if (!make_directory("changed GGUF"))
+        return;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        const char *error = open_changed(&model, changes[i].name, changes[i].text, changes[i].other, changes[i].number);
+        test_case("%s, %s: %s", changes[i].name, changes[i].other, error ? error : "open");
+        if (CHECK(error != NULL))
+            CHECK(strstr(error, "model.gguf") && strstr(error, changes[i].says));
+        else
+            decoder_close(&model);
+        test_release();
+    }
+    remove_directory(files, 1);
 }
 
 /* A text that is longer than what is read at once, and than every ring. */

@@ -127,7 +127,8 @@ def model(name, architecture):
     size = config.get("head_dim", config["hidden_size"] // heads)
     base = config.get("rope_theta", {"gemma3": 1e6, "smollm3": 2e6}.get(architecture, 1e4))
     scaling = config.get("rope_scaling") or {}
-    writer = gguf.GGUFWriter(os.path.join(here, name + ".gguf"), architecture)
+    parts = 9 if name == "llama_f32" else 0
+    writer = gguf.GGUFWriter(os.path.join(here, name + ".gguf"), architecture, split_max_tensors=parts)
     writer.add_name(name)
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
