@@ -128,19 +128,6 @@ class Reference:
         return whole.apply_chat_template(messages, chat_template=self.keys["tokenizer.chat_template"], tokenize=False,
                                          add_generation_prompt=True)
 
-    def greedy(self, ids, count, stop=None):
-        """The likeliest tokens that follow, one by one, until `stop`."""
-        out, cache, given = [], None, ids
-        with self.torch.inference_mode():
-            while len(out) < count:
-                step = self.model(self.torch.tensor([given]), past_key_values=cache, use_cache=True)
-                cache, best = step.past_key_values, int(step.logits[0, -1].argmax())
-                if best == stop:
-                    break
-                out.append(best)
-                given = [best]
-        return out
-
     def logits(self, ids):
         with self.torch.inference_mode():
             return self.model(self.torch.tensor([ids]), use_cache=False).logits[0].numpy()
@@ -192,6 +179,11 @@ def divergence(want, got):
     return (numpy.exp(a) * (a - b)).sum(1)
 
 
+def likeliest(logits, begin, ids):
+    """How many of the ids that follow the first `begin` are the likeliest there, each after those before it."""
+    return int((logits[begin - 1 : begin - 1 + len(ids)].argmax(1) == ids).sum())
+
+
 def compare_texts(program, path, reference, work):
     import numpy
 
@@ -199,13 +191,11 @@ def compare_texts(program, path, reference, work):
     far, texts = 0.0, []
     for prompt in PROMPTS:
         ids = reference.ids(prompt)
-        want = reference.greedy(ids, ANSWER)
         got, logits = decode(program, path, "f32", ids, ANSWER, work)
-        same, total = same + sum(a == b for a, b in zip(got, want)), total + ANSWER
-        theirs = reference.logits(ids + want)
-        off = numpy.abs(logits - theirs).max(1) / numpy.abs(theirs).max(1)
-        far = max(far, float(off[: len(ids)].max() if got != want else off.max()))
-        texts.append((ids + want, len(ids), theirs))
+        theirs = reference.logits(ids + got)
+        same, total = same + likeliest(theirs, len(ids), got), total + ANSWER
+        far = max(far, float((numpy.abs(logits - theirs).max(1) / numpy.abs(theirs).max(1)).max()))
+        texts.append((ids + got, len(ids), theirs))
     check(f"{total} of the likeliest tokens after {len(PROMPTS)} prompts: {same} are those of transformers",
           same == total)
     check(f"logits: at most {far:.1e} of a row's largest from those of transformers (bar {NEAR})", far <= NEAR)
@@ -221,20 +211,25 @@ def compare_texts(program, path, reference, work):
 
 
 def compare_conversation(program, path, reference):
-    out = subprocess.run([program, "--chat", "--greedy", "--max-tokens", "80", path], input="\n".join(TURNS) + "\n",
-                         capture_output=True, text=True)
-    messages, want = [], ""
+    """What was said goes to transformers turn by turn: each answer is the likeliest after the template's text."""
+    options = [program, "--chat", "--greedy", "--max-tokens", "80"]
+    out = subprocess.run([*options, path], input="\n".join(TURNS) + "\n", capture_output=True, text=True)
+    ids = subprocess.run([*options, "--ids", path], input="\n".join(TURNS) + "\n", capture_output=True, text=True)
     stop = reference.keys["tokenizer.ggml.eos_token_id"]
-    for turn in TURNS:
+    messages, texts, same, total = [], "", 0, 0
+    for turn, line in zip(TURNS, ids.stdout.splitlines()):
+        answer = [int(n) for n in line.split() if int(n) != stop]
         messages.append({"role": "user", "content": turn})
-        answer = reference.greedy(reference.ids(reference.chat(messages)), 80, stop)
-        text = reference.tokenizer.decode(answer, skip_special_tokens=True)
-        messages.append({"role": "assistant", "content": text})
-        want += text + "\n"
-    if out.stdout != want:
-        print(f"    ours:   {out.stdout!r}\n    theirs: {want!r}\n    {out.stderr}")
-    check(f"a conversation of {len(TURNS)} turns, {len(want)} bytes of answers: that of transformers",
-          out.stdout == want)
+        prompt = reference.ids(reference.chat(messages))
+        ended = answer + [stop] * (len(answer) < 80)
+        same += likeliest(reference.logits(prompt + answer), len(prompt), ended)
+        total += len(ended)
+        messages.append({"role": "assistant", "content": reference.tokenizer.decode(answer)})
+        texts += messages[-1]["content"] + "\n"
+    held = same == total > 0 and len(messages) == 2 * len(TURNS) and out.stdout == texts
+    if not held:
+        print(f"    ours:   {out.stdout!r} {ids.stdout!r}\n    theirs: {texts!r}\n    {out.stderr}")
+    check(f"a conversation of {len(TURNS)} turns: {same} of {total} tokens are those of transformers", held)
 
 
 def main():
