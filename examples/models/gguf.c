@@ -379,7 +379,8 @@ gguf_value gguf_first(gguf_value array)
 {
     array.type = array.kind == GGUF_ARRAY ? (unsigned)little_endian(array.bytes, 4) : 0;
     array.kind = array.kind == GGUF_ARRAY && array.count > 0 ? values[array.type].kind : GGUF_NONE;
-    array.bytes += array.kind == GGUF_NONE ? 0 : 12;
+    if (array.kind != GGUF_NONE)
+        array.bytes += 12;
     return array;
 }
 

@@ -866,7 +866,7 @@ static size_t columns(const rewriting *how)
 static int write_rows(const rewriting *how, safetensors_dtype dtype, float *row, unsigned char *out)
 {
     const gguf_tensor *from = how->from;
-    size_t cols = columns(how), rows = cols ? from->count / cols : 0, i, k;
+    size_t cols = from->count ? columns(how) : 0, rows = cols ? from->count / cols : 0, i, k;
     size_t size = cols * safetensors_bits(dtype) / 8;
     for (i = 0; i < rows; i++) {
         unsigned char *to = out + turned(how, rows, i) * size;
@@ -894,7 +894,8 @@ static safetensors_dtype becomes(const gguf_tensor *from)
 
 int gguf_files_rounding(const gguf_tensor *from, safetensors_dtype *dtype, double *largest, double *rms)
 {
-    size_t cols = from->rank ? from->shape[from->rank - 1] : 1, rows = cols ? from->count / cols : 0, i, k;
+    size_t cols = !from->count ? 0 : from->rank ? from->shape[from->rank - 1] : 1;
+    size_t rows = cols ? from->count / cols : 0, i, k;
     float *row = gguf_block(from->type) && cols < SIZE_MAX / 16 ? (float *)malloc(cols * 6 + 1) : NULL;
     safetensors_tensor halves;
     memset(&halves, 0, sizeof halves);
@@ -928,7 +929,7 @@ int gguf_files_rounding(const gguf_tensor *from, safetensors_dtype *dtype, doubl
 static void rewrite(gguf_files *model, const rewriting *how, safetensors_tensor *to)
 {
     const gguf_tensor *from = how->from;
-    size_t cols = columns(how), tries;
+    size_t cols = from->count ? columns(how) : 0, tries;
     float *row = cols < SIZE_MAX / 16 ? (float *)malloc(cols * sizeof *row + 1) : NULL;
     unsigned char *out;
     to->dtype = becomes(from);
@@ -963,8 +964,10 @@ static void convert(gguf_files *model, const architecture *of, const gguf_tensor
     if (of->flags & TURNED && (is_q || is_k))
         how.heads = (size_t)whole_of(key_of(model, of->name, is_q ? "attention.head_count" : "attention.head_count_kv"),
                                      whole_of(key_of(model, of->name, "attention.head_count"), 0));
-    if (how.heads && (from->rank == 0 || from->shape[0] % (2 * how.heads) != 0))
+    if (how.heads && (from->rank == 0 || how.heads > from->shape[0] / 2 || from->shape[0] % (2 * how.heads) != 0)) {
         fail(model, "tensor %s: its rows are no pairs of all heads", to->name);
+        return;
+    }
     if (of->flags & GEMMA && length > 11 && strcmp(to->name + length - 11, "norm.weight") == 0)
         how.less = 1;
     to->shape = from->shape;

@@ -195,6 +195,48 @@ GGUF = [
 GGUF_WORDS = ["general.alignment", "\x01\xff", "\x02\xff", "\x20\xff", "\x04\0\0\0", "\x08\0\0\0", "\x09\0\0\0"]
 
 
+def keys(architecture, *rest, tensors=()):
+    """A GGUF with keys of that architecture: names in turn with numbers, flags, texts and lists of texts; vectors."""
+    out = [(8, len(tensors)), (8, 1 + len(rest) // 2), "general.architecture", (4, 8), architecture]
+    for name, value in zip(rest[::2], rest[1::2]):
+        out.append(name)
+        if isinstance(value, bool):
+            out += [(4, 7), (1, value)]
+        elif isinstance(value, int):
+            out += [(4, 4), (4, value)]
+        elif isinstance(value, str):
+            out += [(4, 8), value]
+        elif isinstance(value[0], int):
+            out += [(4, 9), (4, 5), (8, len(value)), *((4, number) for number in value)]
+        else:
+            out += [(4, 9), (4, 8), (8, len(value)), *value]
+    for i, name in enumerate(tensors):
+        out += [name, (4, 1), (8, 2), (4, 0), (8, 32 * i)]
+    return gguf(*out, bytes(64), bytes(32 * len(tensors)))
+
+
+TOKENS = "tokenizer.ggml."
+GGUF_FILES = [
+    keys("llama", "llama.block_count", 1, "llama.embedding_length", 4, "llama.attention.head_count", 2,
+         tensors=["token_embd.weight", "blk.0.attn_q.bias", "output_norm.weight"]),
+    keys("gemma2", "gemma2.attention.sliding_window", 3, "gemma2.block_count", 46, tensors=["blk.0.attn_norm.weight"]),
+    keys("t5", "t5.block_count", 1, TOKENS + "eos_token_id", 1, tensors=["enc.blk.0.ffn_up.weight"]),
+    keys("qwen2", "qwen2.rope.scaling.type", "yarn", "split.count", 1),
+    *(keys("llama", TOKENS + "model", "gpt2", TOKENS + "pre", pre, TOKENS + "tokens", ["a", "b", "ab", "<s>"],
+           TOKENS + "token_type", [1, 1, 1, 3], TOKENS + "merges", ["a b"], TOKENS + "bos_token_id", 3,
+           TOKENS + "add_bos_token", True) for pre in ("smollm", "tekken", "qwen2")),
+    *(keys("llama", TOKENS + "model", kind, TOKENS + "tokens", ["<unk>", "a", "<0x41>"], TOKENS + "token_type", [2, 1, 6],
+           TOKENS + "unknown_token_id", 0, TOKENS + "add_space_prefix", False, "tokenizer.chat_template", "{{ 'a' }}")
+      for kind in ("llama", "t5")),
+]
+GGUF_FILES_WORDS = GGUF_WORDS + [
+    "general.architecture", "llama", "qwen2", "qwen3", "gemma2", "gemma3", "smollm3", "t5", ".block_count",
+    ".embedding_length", ".attention.head_count", ".attention.head_count_kv", ".attention.key_length", ".rope.freq_base",
+    ".rope.scaling.type", ".rope.scaling.factor", "linear", "yarn", "none", "tokenizer.ggml.", "model", "pre", "gpt2",
+    "tokens", "token_type", "scores", "merges", "bos_token_id", "eos_token_id", "add_bos_token", "add_eos_token",
+    "precompiled_charsmap", "blk.0.", "attn_q.weight", "attn_k.weight", "ffn_norm.weight", "rope_freqs.weight"]
+
+
 def write(target, inputs, words):
     os.makedirs(os.path.join(sys.argv[1], target), exist_ok=True)
     for i, data in enumerate(inputs):
@@ -210,6 +252,7 @@ write("safetensors",
       [b"\0" + header + b"\0" + data for header, data in SAFETENSORS]
       + [b"\1" + struct.pack("<Q", len(header)) + header + data for header, data in SAFETENSORS], SAFETENSORS_WORDS)
 write("gguf", GGUF, [w.encode("latin-1") for w in GGUF_WORDS])
+write("gguf_files", GGUF_FILES, [w.encode("latin-1") for w in GGUF_FILES_WORDS])
 write("sentencepiece", [bytes([how, len(as_bytes(text))]) + model + as_bytes(text) for how, model, text in MODELS],
       MODELS_WORDS)
 write("tokenize", [bytes([model]) + text.encode() for text in TEXTS for model in (0, 1, 2, 3, 4, 5, 128)], TEXTS_WORDS)

@@ -41,11 +41,12 @@ fuzz() { # TARGET LONGEST FLAGS...: builds it, and runs it on inputs of at most 
     fi
 }
 
-for target in ${*:-json safetensors gguf sentencepiece tokenize wordpiece bpe jinja}; do
+for target in ${*:-json safetensors gguf gguf_files sentencepiece tokenize wordpiece bpe jinja}; do
     case $target in
     json) fuzz json 1024 ;;
     safetensors) fuzz safetensors 384 ;;
     gguf) fuzz gguf 384 ;;
+    gguf_files) fuzz gguf_files 768 examples/models/gguf.c examples/models/safetensors.c examples/models/json.c ;;
     sentencepiece) fuzz sentencepiece 128 -fno-sanitize-coverage=trace-cmp ;; # whose cost is half of the time
     tokenize) fuzz tokenize 64 -fno-sanitize-coverage=trace-cmp ;;
     wordpiece) fuzz wordpiece 256 -fno-sanitize-coverage=trace-cmp ;;
