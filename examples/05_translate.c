@@ -1,9 +1,9 @@
 /* Translation with T5: what pipeline("translation_en_to_fr") of Hugging Face's transformers does, on attn.h. The model
-   is a directory as it is published, with config.json, model.safetensors and tokenizer.json or spiece.model.
+   is a directory as it is published, with config.json, model.safetensors and tokenizer.json or spiece.model; or a GGUF.
 
        cc -O2 -o 05_translate 05_translate.c models/t5.c models/beam.c models/translate.c \
-           models/layers.c models/checkpoint.c models/json.c models/safetensors.c models/sentencepiece.c \
-           models/bpe*.c models/patterns.c models/unicode.c -lm -lpthread
+           models/layers.c models/checkpoint.c models/json.c models/safetensors.c models/gguf*.c \
+           models/sentencepiece.c models/bpe*.c models/patterns.c models/unicode.c -lm -lpthread
        05_translate t5-small "The house is wonderful."
        05_translate --to de --beams 1 t5-base < lines.txt
        05_translate --attention house.svg t5-small "The house is wonderful."
@@ -50,9 +50,9 @@ typedef struct program {
 
 /* ==== The command line =========================================================================================== */
 
-static const char help[] = "usage: 05_translate [OPTION...] MODEL_DIR [TEXT...]\n"
-                           "Translates each TEXT, or each line of the input, with the T5 model of a\n"
-                           "directory (config.json, model.safetensors, tokenizer.json or spiece.model): a\n"
+static const char help[] = "usage: 05_translate [OPTION...] MODEL [TEXT...]\n"
+                           "Translates each TEXT, or each line of the input, with a T5: a directory\n"
+                           "(config.json, model.safetensors, tokenizer.json or spiece.model) or a GGUF. A\n"
                            "line of output for each, empty where the text is blank or fails. What is in\n"
                            "brackets holds where the files say nothing.\n"
                            "  --from en --to LANG    from English to fr, de or ro (fr)\n"

@@ -3,7 +3,7 @@
    vocab.txt or tokenizer.json, and what says how a text becomes a vector (modules.json, 1_Pooling/config.json, ..).
 
        cc -O2 -o 12_search 12_search.c models/bert.c models/vectors.c models/wordpiece.c models/unicode.c \
-           models/layers.c models/checkpoint.c models/json.c models/safetensors.c -lm -lpthread
+           models/layers.c models/checkpoint.c models/json.c models/safetensors.c models/gguf*.c -lm -lpthread
        12_search all-MiniLM-L6-v2 notes.txt "how do I reset my password"
        12_search --index --top 3 all-MiniLM-L6-v2 notes.txt < questions.txt
        12_search --embed notes.npy all-MiniLM-L6-v2 notes.txt

@@ -1,10 +1,10 @@
 /* Texts continued by the decoders that everybody runs: Llama, Mistral, Qwen, Gemma 2 and 3, SmolLM. The model is a
    directory as it is published, with config.json, model.safetensors (whole or in shards) and tokenizer.json or
-   tokenizer.model.
+   tokenizer.model; or a GGUF.
 
        cc -O2 -o 13_generate 13_generate.c models/decoder.c models/layers.c models/checkpoint.c models/json.c \
-           models/safetensors.c models/tokenizer.c models/bpe*.c models/patterns.c models/sentencepiece.c \
-           models/unicode.c models/jinja.c models/chat.c models/sample.c -lm -lpthread
+           models/safetensors.c models/gguf*.c models/tokenizer.c models/bpe*.c models/patterns.c \
+           models/sentencepiece.c models/unicode.c models/jinja.c models/chat.c models/sample.c -lm -lpthread
        13_generate SmolLM2-135M "Once upon a time"
        13_generate --chat --system "You are a pirate." SmolLM2-135M-Instruct "Who are you?"
        13_generate --chat Qwen3-0.6B
@@ -62,10 +62,10 @@ typedef struct program {
 
 /* ==== The command line =========================================================================================== */
 
-static const char help[] = "usage: 13_generate [OPTION...] MODEL_DIR [TEXT]\n"
-                           "Continues TEXT, or the input, with the decoder of a directory (config.json,\n"
-                           "model.safetensors, tokenizer.json or tokenizer.model): Llama, Mistral, Qwen,\n"
-                           "Gemma 2 and 3, SmolLM.\n"
+static const char help[] = "usage: 13_generate [OPTION...] MODEL [TEXT]\n"
+                           "Continues TEXT, or the input, with a decoder: Llama, Mistral, Qwen, Gemma 2\n"
+                           "and 3, SmolLM. MODEL is a directory (config.json, model.safetensors,\n"
+                           "tokenizer.json or tokenizer.model) or a GGUF.\n"
                            "  --chat                 each TEXT, or each line of the input, is the user's\n"
                            "                         turn of a conversation; thoughts of GPT-OSS are not\n"
                            "                         printed, those of Qwen 3 and SmolLM3 are\n"

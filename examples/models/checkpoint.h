@@ -1,6 +1,6 @@
-/* checkpoint.h: a directory as models are published: config.json and model.safetensors, whole or in shards. It reads
-   what a network needs and says what is wrong with it. It takes checkpoint.c, attn.h for attn_mat and, beside this file,
-   safetensors.h with what that takes. Where attn.h lies elsewhere, the line that includes it is to be changed.
+/* checkpoint.h: a model as it is published: a directory with config.json and model.safetensors, whole or in shards, or a
+   GGUF. It reads what a network needs and says what is wrong with it. It takes checkpoint.c, attn.h for attn_mat and,
+   beside this file, gguf_files.h with what that takes. Where attn.h lies elsewhere, the line that includes it is to be changed.
 
        checkpoint files;
        checkpoint_open(&files, "SmolLM2-135M");

@@ -16,7 +16,7 @@
 
    Weights of F32, F16 and BF16 stay as and where they are in the file, but where their order is another there. All
    others become F16, which rounds what they stand for to 11 bits; a tensor with a number beyond 65504 becomes F32, and
-   vectors do. */
+   vectors do. Keys that say nothing of results are passed over. */
 #ifndef GGUF_FILES_H
 #define GGUF_FILES_H
 

@@ -28,7 +28,7 @@ lifted() {
 }
 readers() {
     lifted "$1" json; lifted "$1" safetensors json mapped text shown
-    lifted "$1" gguf mapped text shown; lifted "$1" sample
+    lifted "$1" gguf safetensors json mapped text shown; lifted "$1" sample # gguf_files, too
     lifted "$1" sentencepiece charsmap heap text trie shown; lifted "$1" unicode; lifted "$1" patterns unicode
     lifted "$1" jinja unicode text shown
     lifted "$1" bpe added charsmap json patterns unicode heap text trie shown
