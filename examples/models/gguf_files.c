@@ -1,8 +1,6 @@
 /* gguf_files.c: see gguf_files.h. First config.json; then the tokenizer; then the weights. */
 #include "gguf_files.h"
 
-#include <math.h>
-
 enum { PARTS = 512, NAME = 160, ENDS = 16 };
 
 /* ==== Messages and texts ========================================================================================= */
@@ -892,7 +890,7 @@ static safetensors_dtype becomes(const gguf_tensor *from)
                                                     : SAFETENSORS_F16;
 }
 
-int gguf_files_rounding(const gguf_tensor *from, safetensors_dtype *dtype, double *largest, double *rms)
+int gguf_files_rounding(const gguf_tensor *from, safetensors_dtype *dtype, double *largest, double *square)
 {
     size_t cols = !from->count ? 0 : from->rank ? from->shape[from->rank - 1] : 1;
     size_t rows = cols ? from->count / cols : 0, i, k;
@@ -900,7 +898,7 @@ int gguf_files_rounding(const gguf_tensor *from, safetensors_dtype *dtype, doubl
     safetensors_tensor halves;
     memset(&halves, 0, sizeof halves);
     *dtype = becomes(from);
-    *largest = *rms = 0;
+    *largest = *square = 0;
     if (!row)
         return 0;
     halves.dtype = SAFETENSORS_F16;
@@ -910,17 +908,17 @@ int gguf_files_rounding(const gguf_tensor *from, safetensors_dtype *dtype, doubl
         gguf_read(from, i * cols, cols, row);
         if (!fits_half(row, cols)) {
             *dtype = SAFETENSORS_F32;
-            *largest = *rms = 0;
+            *largest = *square = 0;
             break;
         }
         put_halves((unsigned char *)(row + cols), SAFETENSORS_F16, row, cols);
         for (k = 0; k < cols; k++) {
-            double off = fabs(safetensors_get(&halves, k) - (double)row[k]);
+            double off = safetensors_get(&halves, k) - (double)row[k];
+            off = off < 0 ? -off : off;
             *largest = off > *largest ? off : *largest;
-            *rms += off * off;
+            *square += off * off / (double)from->count;
         }
     }
-    *rms = from->count ? sqrt(*rms / (double)from->count) : 0;
     free(row);
     return 1;
 }

@@ -1,5 +1,6 @@
 /* gguf_files.h: a GGUF model as the files of a directory that the readers beside it know: config.json, tokenizer.json or
-   tokenizer.model, tokenizer_config.json, and model.safetensors. It takes gguf_files.c, gguf.c, safetensors.h, text.h.
+   tokenizer.model, tokenizer_config.json, and model.safetensors. It takes gguf_files.c,
+   gguf.c, and safetensors.c with what that takes.
 
        gguf_files model;
        text_buffer config = {NULL, 0, 0, 0};
@@ -56,9 +57,9 @@ const char *gguf_files_tokenizer_config(gguf_files *model, text_buffer *out);
 /* Makes model->weights. progress, or NULL, is told the part of the file that has been read, 0 to 1. */
 const char *gguf_files_weights(gguf_files *model, void (*progress)(void *user, double part), void *user);
 
-/* What the type of a tensor's weights is then, and how far the rounding takes them at most and in the root of the mean
-   of squares: 0 where nothing is rounded. Returns 0 where the tensor cannot be read, or without memory. */
-int gguf_files_rounding(const gguf_tensor *tensor, safetensors_dtype *dtype, double *largest, double *rms);
+/* What the type of a tensor's weights is then, and how far the rounding takes them: at most, and the mean of its
+   squares; 0 where nothing is rounded. Returns 0 where the tensor cannot be read, or without memory. */
+int gguf_files_rounding(const gguf_tensor *tensor, safetensors_dtype *dtype, double *largest, double *square);
 
 #ifdef __cplusplus
 }

@@ -11,6 +11,8 @@
 #include "program.h"
 #include "safetensors.h"
 
+#include <math.h>
+
 /* A type and a shape as 512 x 64, in columns. */
 static void show_kind(const char *type, const size_t *shape, size_t rank)
 {
@@ -69,11 +71,11 @@ static void show_file(const safetensors *file, const char *path)
 static void show_rounding(const gguf_tensor *tensor)
 {
     safetensors_dtype dtype;
-    double largest, rms;
-    if (!gguf_files_rounding(tensor, &dtype, &largest, &rms))
+    double largest, square;
+    if (!gguf_files_rounding(tensor, &dtype, &largest, &square))
         printf(" cannot be loaded");
     else if (largest > 0)
-        printf(" -> %s, rounded by %.3g at most, RMS %.3g", safetensors_dtype_name(dtype), largest, rms);
+        printf(" -> %s, rounded by %.3g at most, RMS %.3g", safetensors_dtype_name(dtype), largest, sqrt(square));
     else
         printf(" -> %s, exactly", safetensors_dtype_name(dtype));
 }
