@@ -1028,7 +1028,8 @@ int gguf_files_is(const char *path)
 {
     FILE *file = fopen(path, "rb");
     char begin[4];
-    int is = file && fread(begin, 1, 4, file) == 4 && memcmp(begin, "GGUF", 4) == 0;
+    int is = file && fseek(file, 0, SEEK_SET) == 0 && fread(begin, 1, 4, file) == 4 &&
+             /* a pipe is none */ memcmp(begin, "GGUF", 4) == 0;
     if (file)
         fclose(file);
     return is;

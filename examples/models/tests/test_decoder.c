@@ -923,7 +923,7 @@ TEST(decoder_altered_llama)
 TEST(decoder_altered_others)
 {
     static const char *const dynamic[][4] = {{"\"factor\": 3.0", "\"factor\": 0.5", "config.json", "factor"},
-                                             {"\"head_dim\": 6", "\"head_dim\": 2", "model.safetensors", "q_proj"}};
+                                             {"\"head_dim\": 6", "\"head_dim\": 2", "config.json", "head_dim is 2, too little"}};
     static const char *const mistral[][4] = {
         {"\"sliding_window\": 7", "\"sliding_window\": 0", "config.json", "sliding_window"},
         {"\"sliding_window\": 7", "\"sliding_window\": 7.5", "config.json", "sliding_window"},

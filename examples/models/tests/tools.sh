@@ -56,13 +56,13 @@ part_tools() {
     check "tensors reads a pipe" diff $models_tests/golden/tensors.out "$work/piped"
     check "tensors stops where a pipe should" stops_reading
     check "tensors without mmap compiles" $CC $LDFLAGS -DMAPPED_NEVER -o "$work/tensors" \
-        examples/models/tensors.c examples/models/safetensors.c examples/models/json.c &&
+        examples/models/tensors.c examples/models/gguf*.c examples/models/safetensors.c examples/models/json.c -lm &&
         check "tensors without mmap" shows $models_tests/golden/tensors.out "$work/tensors" "$tensors"
     no_room output "$tensors"
     check "tensors --help" is_narrow "$B/tensors"
     check "tokenize --help" is_narrow "$B/tokenize"
     minds ": no file" 2 "tensors: the name of a file is missing"
-    minds ": an unknown option" 2 "tensors: there is no option '--exact'" --exact "$tensors"
+    minds ": an unknown option" 2 "tensors: there is no option '--exactly'" --exactly "$tensors"
     minds ": no such file" 1 "tensors: $work/none: cannot be opened" "$work/none"
     minds ": a directory" 1 "tensors: $work: cannot be read" "$work"
     refused "an empty file" "no header length" ''
