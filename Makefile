@@ -116,7 +116,7 @@ bench-search: $B/12_search                ## compare search with transformers an
 	@$(python) tests/bench/search.py $B/12_search
 
 bench-generate: $B/13_generate           ## compare generation with transformers and llama.cpp; half an hour or more
-	@$(python) tests/bench/generate.py $B/13_generate
+	@$(python) tests/bench/generate.py $B/13_generate $(GGUF)
 
 install:                                 ## install the header and its pkg-config file
 	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig'

@@ -1,11 +1,13 @@
 """How fast 13_generate is beside transformers, llama.cpp and this machine's memory.
 
-    python3 tests/bench/generate.py build/13_generate [--llama-bench PATH] [SHAPE-TYPE...]
+    python3 tests/bench/generate.py build/13_generate [--llama-bench PATH] [SHAPE-TYPE... | FILE.gguf...]
 
 That is what `make bench-generate` runs, with the Python that ATTN_BENCH_PYTHON names and the llama-bench that
 ATTN_LLAMA_BENCH does, on a quiet machine; half an hour. Needs torch, transformers, safetensors and a C compiler (CC), and
 for llama.cpp gguf; where one of these is missing it says so. Disk: 6 GB in a temporary directory, memory as much.
-SHAPE-TYPE: 0.5B-f32 0.5B-bf16 0.5B-f16 1B-bf16 1B-f16, or 1B-f32. ATTN_BENCH_QUICK in the environment: the second alone,
+SHAPE-TYPE: 0.5B-f32 0.5B-bf16 0.5B-f16 1B-bf16 1B-f16, or 1B-f32. FILE.gguf (`make bench-generate GGUF=FILE`): a model
+that is there, of which 13_generate reads 16 bits for each weight, and llama.cpp the types of the file, which are fewer;
+transformers takes no part. ATTN_BENCH_QUICK in the environment: the second alone,
 with one round.
 
 Models are Llamas with random weights: of the sizes of Qwen2.5-0.5B, and of Llama-3.2-1B. A prompt of 512 tokens is read
@@ -223,8 +225,8 @@ def work(folder, threads, dtype, prompt):
 class LlamaBench:
     """Writing begins after as many tokens as the prompt has."""
 
-    def __init__(self, path, folder, threads):
-        self.command = [path, "-m", os.path.join(folder, "model.gguf"), "-t", str(threads), "-r", "1", "-o", "json"]
+    def __init__(self, path, model, threads):
+        self.command = [path, "-m", model, "-t", str(threads), "-r", "1", "-o", "json"]
         self.turn()
 
     def once(self, *options):
@@ -244,8 +246,27 @@ class LlamaBench:
 # ==== The table =======================================================================================================
 
 
+def race_file(program, llama, path, read):
+    """The same of a GGUF."""
+    import gguf
+
+    rng = random.Random(1)
+    found = gguf.GGUFReader(path).tensors
+    rows = min(int(t.shape[1]) for t in found if t.name == "token_embd.weight")
+    prompt = [rng.randrange(3, rows) for _ in range(PROMPT)]
+    size = sum(int(t.n_elements) * (2 if len(t.shape) > 1 else 4) for t in found)
+    for threads in (1, 2):
+        racers = {"ours": Ours(program, path, prompt, threads)}
+        if llama:
+            racers["llama.cpp"] = LlamaBench(llama, path, threads)
+        run(os.path.basename(path)[:9], threads, size, racers, read)
+
+
 def race(program, llama, case, read):
     """Prints the rows of a case, for one thread and for two."""
+    if case.endswith(".gguf"):
+        race_file(program, llama, case, read)
+        return
     shape, dtype = case.split("-")
     rng = random.Random(1)
     prompt = [rng.randrange(3, 100000) for _ in range(PROMPT)]
@@ -255,17 +276,21 @@ def race(program, llama, case, read):
             racers = {"ours": Ours(program, folder, prompt, threads),
                       "transformers": fastest_worker(folder, prompt, threads, dtype)}
             if llama:
-                racers["llama.cpp"] = LlamaBench(llama, folder, threads)
-            speeds = {name: [] for name in [*racers, "memory"]}
-            for _ in range(ROUNDS):
-                for name, who in racers.items():
-                    time.sleep(PAUSE)
-                    speeds[name].append(who.turn())
-                time.sleep(PAUSE)
-                speeds["memory"].append(read.turn(threads))
-            row(case, threads, size, speeds, racers)
-            for who in racers.values():
-                who.end()
+                racers["llama.cpp"] = LlamaBench(llama, os.path.join(folder, "model.gguf"), threads)
+            run(case, threads, size, racers, read)
+
+
+def run(case, threads, size, racers, read):
+    speeds = {name: [] for name in [*racers, "memory"]}
+    for _ in range(ROUNDS):
+        for name, who in racers.items():
+            time.sleep(PAUSE)
+            speeds[name].append(who.turn())
+        time.sleep(PAUSE)
+        speeds["memory"].append(read.turn(threads))
+    row(case, threads, size, speeds, racers)
+    for who in racers.values():
+        who.end()
 
 
 def row(case, threads, size, speeds, racers):
@@ -285,6 +310,9 @@ def row(case, threads, size, speeds, racers):
         text += " |" if part == 0 else ""
     text += f"{statistics.median(speeds['memory']) / 1e9:7.1f}{100 * share:5.0f} %"
     met = "met" if share >= 0.85 and ahead else "MISSED"
+    if "transformers" not in racers:
+        print(f"{text}  {met}; ours in 16 bits, llama.cpp in those of the file", flush=True)
+        return
     same = [a == b for a, b in zip(racers["ours"].ids, racers["transformers"].ids)]
     print(f"{text}  {met}; transformers in {racers['transformers'].dtype}, "
           f"{same.index(False) if not all(same) else WRITTEN} ids as its", flush=True)
