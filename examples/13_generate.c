@@ -1,4 +1,4 @@
-/* Texts continued by the decoders that everybody runs: Llama, Mistral, Qwen, Gemma 2 and 3, SmolLM. The model is a
+/* Texts continued by the decoders that everybody runs: Llama, Mistral, Qwen, Gemma, SmolLM. The model is a
    directory as it is published, with config.json, model.safetensors (whole or in shards) and tokenizer.json or
    tokenizer.model; or a GGUF.
 
@@ -63,8 +63,8 @@ typedef struct program {
 /* ==== The command line =========================================================================================== */
 
 static const char help[] = "usage: 13_generate [OPTION...] MODEL [TEXT]\n"
-                           "Continues TEXT, or the input, with a decoder: Llama, Mistral, Qwen, Gemma 2\n"
-                           "and 3, SmolLM. MODEL is a directory (config.json, model.safetensors,\n"
+                           "Continues TEXT, or the input, with a decoder: Llama, Mistral, Qwen, Gemma,\n"
+                           "SmolLM. MODEL is a directory (config.json, model.safetensors,\n"
                            "tokenizer.json or tokenizer.model) or a GGUF.\n"
                            "  --chat                 each TEXT, or each line of the input, is the user's\n"
                            "                         turn of a conversation; thoughts of GPT-OSS are not\n"

@@ -313,7 +313,6 @@ static const struct {
     {"llava", "pictures, and the text part's own config are missing here"},
     {"vaultgemma", "it has norms before attention and feed-forward alone, unlike gemma2"},
     {"mistral3", "pictures, and the text part's own config are missing here"},
-    {"gemma", "a gemma has norms before attention and feed-forward alone, unlike gemma2"},
     {"gemma3n", "embeddings of each layer, and layers that share keys and values are missing here"},
     {"gemma4", "embeddings of each layer, and layers that share keys and values are missing here"},
     {"cohere", "attention and feed-forward side by side, and a multiplier of logits are missing here"},

@@ -81,7 +81,8 @@ static const traits families[] = {
     {"gpt_oss", "GPT-OSS", of_gpt_oss, 201088, 2880, 2880, 36, 64, 8, 64, 131072, 128, 150000, 1e-5, 0, 0, -1, -1, -1,
      0, YES, 0},
     {"smollm3", "SmolLM3", of_smollm3, 128256, 2048, 11008, 36, 16, 4, 0, 32768, 0, 2e6, 1e-6, 0, 0, 128000, 128001,
-     128004, 1, NO, 1}};
+     128004, 1, NO, 1},
+    {"gemma", "Gemma", NULL, 256000, 3072, 24576, 28, 16, 16, 256, 8192, 0, 1e4, 1e-6, 0, 0, 2, 1, 0, 1, NO, 0}};
 /* clang-format on */
 
 /* What the functions that open a model share. */
@@ -141,7 +142,7 @@ static void read_family(loader *load)
     }
     if (load->kind) {
         load->model->config.family = (decoder_family)(load->kind - families);
-        load->model->gemma = load->kind == &families[DECODER_GEMMA2] || load->kind == &families[DECODER_GEMMA3];
+        load->model->gemma = strncmp(load->kind->model_type, "gemma", 5) == 0;
         return;
     }
     for (i = 0; i < sizeof families / sizeof *families; i++)
@@ -272,10 +273,15 @@ static void read_activation(loader *load)
                                         "relu",
                                         NULL};
     decoder_config *c = &load->model->config;
-    const char *name = load->model->gemma ? "hidden_activation" : "hidden_act";
+    const char *name = load->model->gemma && c->family != DECODER_GEMMA ? "hidden_activation" : "hidden_act";
     size_t i = checkpoint_choice(load->files, load->config, name, names);
     if (load->model->gemma && !is_there(json_get(load->config, name)))
         i = 2;
+    if (c->family == DECODER_GEMMA && json_is(json_get(load->config, name), "gelu")) {
+        checkpoint_note(load->files, "%s/config.json: hidden_act gelu: that by tanh is meant, as in transformers 5",
+                        load->files->directory);
+        i = 2;
+    }
     if (c->family == DECODER_GPT_OSS && i > 1)
         refuse(load, load->config, name, "is not silu");
     c->activation = i < 2 ? LAYERS_SILU : i < 7 ? LAYERS_GELU_TANH : i < 9 ? LAYERS_GELU_ERF : LAYERS_RELU;
@@ -295,7 +301,8 @@ static void read_numbers(loader *load)
     decoder_config *c = &load->model->config;
     const traits *kind = load->kind;
     c->rms_norm_eps = real(load, "rms_norm_eps", 0, 1, kind->rms_norm_eps);
-    c->scale = load->model->gemma ? real(load, "query_pre_attn_scalar", 1e-6, 1e9, 256) : (double)c->head_dim;
+    c->scale = load->model->gemma && c->family != DECODER_GEMMA ? real(load, "query_pre_attn_scalar", 1e-6, 1e9, 256)
+                                                                : (double)c->head_dim;
     c->scale = c->scale > 0 ? 1 / sqrt(c->scale) : 1;
     c->attn_logit_softcapping = read_cap(load, "attn_logit_softcapping", kind->attn_softcap);
     c->final_logit_softcapping = read_cap(load, "final_logit_softcapping", kind->final_softcap);
@@ -475,7 +482,7 @@ static void read_window(loader *load)
 {
     decoder_family family = load->model->config.family;
     json value = json_get(load->config, "sliding_window");
-    if (family == DECODER_LLAMA)
+    if (family == DECODER_LLAMA || family == DECODER_GEMMA)
         return;
     if ((family == DECODER_QWEN2 || family == DECODER_QWEN3) && !flag(load, "use_sliding_window", 0))
         return;
@@ -499,7 +506,8 @@ static int slides(const loader *load, size_t i, size_t pattern, size_t first, in
     case DECODER_GEMMA3:
     case DECODER_GPT_OSS: return (i + 1) % pattern != 0;
     case DECODER_SMOLLM3: return some && load->model->blocks[i].rope == NONE;
-    case DECODER_LLAMA: break;
+    case DECODER_LLAMA:
+    case DECODER_GEMMA: break;
     }
     return 0;
 }
@@ -855,7 +863,7 @@ static void load_block(loader *load, decoder_block *b, unsigned long i)
     else
         load_feed_forward(load, b, i);
     b->norm = load_vector(load, "input_layernorm.weight", i, d);
-    if (load->model->gemma) {
+    if (load->model->gemma && load->model->config.family != DECODER_GEMMA) {
         b->out_norm = load_vector(load, "post_attention_layernorm.weight", i, d);
         b->ff_norm = load_vector(load, "pre_feedforward_layernorm.weight", i, d);
         b->ff_out_norm = load_vector(load, "post_feedforward_layernorm.weight", i, d);

@@ -47,7 +47,8 @@ typedef enum decoder_family {
     DECODER_GEMMA2,  /* gemma2 */
     DECODER_GEMMA3,  /* gemma3_text, and the text part of gemma3 */
     DECODER_GPT_OSS, /* gpt_oss, num_local_experts 1 */
-    DECODER_SMOLLM3  /* smollm3 */
+    DECODER_SMOLLM3, /* smollm3 */
+    DECODER_GEMMA    /* gemma */
 } decoder_family;
 
 /* What config.json says, by its names. */

@@ -127,15 +127,16 @@ typedef struct architecture {
 
 enum {
     TURNED = 1, /* rows of queries and keys are in the order of rotations of neighbours */
-    GEMMA = 2,  /* norms are what they multiply by: one more than in safetensors; one more before the feed-forward */
+    GEMMA = 2,  /* norms are what they multiply by: one more than in safetensors */
     T5 = 4,
-    WINDOWS = 8
+    WINDOWS = 8 /* in some layers; and norms behind attention and feed-forward, too */
 };
 
 static const architecture architectures[] = {{"llama", "llama", TURNED},
                                              {"smollm3", "smollm3", TURNED},
                                              {"qwen2", "qwen2", 0},
                                              {"qwen3", "qwen3", 0},
+                                             {"gemma", "gemma", GEMMA},
                                              {"gemma2", "gemma2", GEMMA | WINDOWS},
                                              {"gemma3", "gemma3_text", GEMMA | WINDOWS},
                                              {"t5", "t5", T5}};
@@ -181,8 +182,8 @@ static const member members[] = {
     {"attention.sliding_window", "sliding_window", WINDOWS},
     {"attention.sliding_window_pattern", "sliding_window_pattern", WINDOWS},
     {"rope.freq_base_swa", "rope_local_base_freq", WINDOWS},
-    {"attn_logit_softcapping", "attn_logit_softcapping", GEMMA},
-    {"final_logit_softcapping", "final_logit_softcapping", GEMMA},
+    {"attn_logit_softcapping", "attn_logit_softcapping", WINDOWS},
+    {"final_logit_softcapping", "final_logit_softcapping", WINDOWS},
     {"context_length", "n_positions", T5},
     {"embedding_length", "d_model", T5},
     {"block_count", "num_layers", T5},
@@ -397,7 +398,7 @@ const char *gguf_files_config(gguf_files *model, text_buffer *out)
         if (tensor_of(model, "blk.0.ffn_down.bias"))
             put(out, ", \"mlp_bias\": true");
     }
-    if (of->flags & GEMMA)
+    if (of->flags & WINDOWS)
         put_gemma(model, of, out);
     put(out, "}");
     return outcome(model, out);
@@ -701,9 +702,9 @@ static const struct {
     {"blk.%lu.ffn_gate", "model.layers.%lu.mlp.gate_proj", 0},
     {"blk.%lu.ffn_up", "model.layers.%lu.mlp.up_proj", 0},
     {"blk.%lu.ffn_down", "model.layers.%lu.mlp.down_proj", 0},
-    {"blk.%lu.ffn_norm", "model.layers.%lu.pre_feedforward_layernorm", GEMMA},
-    {"blk.%lu.post_attention_norm", "model.layers.%lu.post_attention_layernorm", GEMMA},
-    {"blk.%lu.post_ffw_norm", "model.layers.%lu.post_feedforward_layernorm", GEMMA},
+    {"blk.%lu.ffn_norm", "model.layers.%lu.pre_feedforward_layernorm", WINDOWS},
+    {"blk.%lu.post_attention_norm", "model.layers.%lu.post_attention_layernorm", WINDOWS},
+    {"blk.%lu.post_ffw_norm", "model.layers.%lu.post_feedforward_layernorm", WINDOWS},
     {"blk.%lu.ffn_norm", "model.layers.%lu.post_attention_layernorm", 0},
     {"token_embd", "shared", T5},
     {"output", "lm_head", T5},

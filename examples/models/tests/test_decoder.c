@@ -8,18 +8,19 @@
 
 #include "examples/models/decoder.h"
 
-static const char *const names[] = {"llama_f32",         "llama3_bf16",      "llama_bias_f16",     "llama_dynamic_bf16",
-                                    "llama_yarn_bf16",   "mistral_bf16",     "mistral_full_f16",   "qwen2_bf16",
-                                    "qwen2_window_f16",  "qwen3_bf16",       "qwen3_mixed_f16",    "gemma2_bf16",
-                                    "gemma2_plain_f16",  "gemma3_text_bf16", "gemma3_bf16",        "gpt_oss_bf16",
-                                    "gpt_oss_plain_f16", "smollm3_bf16",     "smollm3_window_f16", "llama_v5",
-                                    "qwen2_v5",          "gemma3_v5",        "gpt_oss_v5",         "gemma2_gguf_f16"};
+static const char *const names[] = {
+    "llama_f32",       "llama3_bf16",       "llama_bias_f16",   "llama_dynamic_bf16", "llama_yarn_bf16",
+    "mistral_bf16",    "mistral_full_f16",  "qwen2_bf16",       "qwen2_window_f16",   "qwen3_bf16",
+    "qwen3_mixed_f16", "gemma2_bf16",       "gemma2_plain_f16", "gemma3_text_bf16",   "gemma3_bf16",
+    "gpt_oss_bf16",    "gpt_oss_plain_f16", "smollm3_bf16",     "smollm3_window_f16", "llama_v5",
+    "qwen2_v5",        "gemma3_v5",         "gpt_oss_v5",       "gemma2_gguf_f16",    "gemma_bf16"};
 
 static const decoder_family families[] = {
-    DECODER_LLAMA,   DECODER_LLAMA,  DECODER_LLAMA,  DECODER_LLAMA,   DECODER_LLAMA,   DECODER_MISTRAL,
-    DECODER_MISTRAL, DECODER_QWEN2,  DECODER_QWEN2,  DECODER_QWEN3,   DECODER_QWEN3,   DECODER_GEMMA2,
-    DECODER_GEMMA2,  DECODER_GEMMA3, DECODER_GEMMA3, DECODER_GPT_OSS, DECODER_GPT_OSS, DECODER_SMOLLM3,
-    DECODER_SMOLLM3, DECODER_LLAMA,  DECODER_QWEN2,  DECODER_GEMMA3,  DECODER_GPT_OSS, DECODER_GEMMA2};
+    DECODER_LLAMA,   DECODER_LLAMA,   DECODER_LLAMA,   DECODER_LLAMA,   DECODER_LLAMA,
+    DECODER_MISTRAL, DECODER_MISTRAL, DECODER_QWEN2,   DECODER_QWEN2,   DECODER_QWEN3,
+    DECODER_QWEN3,   DECODER_GEMMA2,  DECODER_GEMMA2,  DECODER_GEMMA3,  DECODER_GEMMA3,
+    DECODER_GPT_OSS, DECODER_GPT_OSS, DECODER_SMOLLM3, DECODER_SMOLLM3, DECODER_LLAMA,
+    DECODER_QWEN2,   DECODER_GEMMA3,  DECODER_GPT_OSS, DECODER_GEMMA2,  DECODER_GEMMA};
 
 enum { NAMES = sizeof names / sizeof *names, DYNAMIC = 3, PATH = 128, LONG = 700, CHUNK = 512 };
 
@@ -135,7 +136,7 @@ TEST(decoder_goldens)
 TEST(decoder_gguf)
 {
     static const char *const models[] = {
-        "llama_f32-00001-of-00003", "llama3_bf16",      "llama_bias_f16", "qwen2_bf16", "qwen3_bf16",
+        "llama_f32-00001-of-00003", "llama3_bf16",      "llama_bias_f16", "qwen2_bf16", "qwen3_bf16", "gemma_bf16",
         "gemma2_gguf_f16",          "gemma3_text_bf16", "smollm3_bf16"};
     for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
         decoder model, same;
@@ -800,7 +801,7 @@ TEST(decoder_altered_llama)
     static const char *const altered[][4] = {
         {"\"llama\"", "\"bert\"", "config.json",
          "model_type \"bert\" is none of llama, mistral, qwen2, qwen3, gemma2, gemma3_text, "
-         "gpt_oss, smollm3, gemma3"},
+         "gpt_oss, smollm3, gemma, gemma3"},
         {"\"llama\"", "\"phi3\"", "config.json", "gemma3: its query, key and value are one matrix, as are gate and up"},
         {"\"llama\"", "\"olmo2\"", "config.json", "gemma3: its norms come after attention and feed-forward alone"},
         {"\"llama\"", "\"granite\"", "config.json", "gemma3: multipliers of embeddings, attention, residuals and"},
@@ -922,8 +923,9 @@ TEST(decoder_altered_llama)
 
 TEST(decoder_altered_others)
 {
-    static const char *const dynamic[][4] = {{"\"factor\": 3.0", "\"factor\": 0.5", "config.json", "factor"},
-                                             {"\"head_dim\": 6", "\"head_dim\": 2", "config.json", "head_dim is 2, too little"}};
+    static const char *const dynamic[][4] = {
+        {"\"factor\": 3.0", "\"factor\": 0.5", "config.json", "factor"},
+        {"\"head_dim\": 6", "\"head_dim\": 2", "config.json", "head_dim is 2, too little"}};
     static const char *const mistral[][4] = {
         {"\"sliding_window\": 7", "\"sliding_window\": 0", "config.json", "sliding_window"},
         {"\"sliding_window\": 7", "\"sliding_window\": 7.5", "config.json", "sliding_window"},

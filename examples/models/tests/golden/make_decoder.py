@@ -95,6 +95,7 @@ MODELS = {
                                              sliding_window=9, query_pre_attn_scalar=12, layer_types=[
                                                  "full_attention", "full_attention", "sliding_attention"],
                                              tie_word_embeddings=False), {}),
+    "gemma_bf16": ("gemma", BF16, dict(SMALL, head_dim=8), dict(drop=USUAL)),
     "gemma2_gguf_f16": ("gemma2", F16, dict(DEEP, head_dim=8, query_pre_attn_scalar=8, sliding_window=6), {}),
     "gemma3_text_bf16": ("gemma3_text", BF16, dict(DEEP, num_hidden_layers=6, head_dim=8, query_pre_attn_scalar=8,
                                                    sliding_window=5, rope_theta=1000000.0, rope_local_base_freq=100.0,

@@ -72,7 +72,7 @@ def types():
 
 # For each: the architecture, and how layers are kept: heads in rotations of neighbours; norms with their 1.
 MODELS = {"llama_f32": "llama", "llama3_bf16": "llama", "llama_bias_f16": "llama", "qwen2_bf16": "qwen2",
-          "qwen3_bf16": "qwen3", "gemma2_gguf_f16": "gemma2", "gemma3_text_bf16": "gemma3", "smollm3_bf16": "smollm3"}
+          "qwen3_bf16": "qwen3", "gemma_bf16": "gemma", "gemma2_gguf_f16": "gemma2", "gemma3_text_bf16": "gemma3", "smollm3_bf16": "smollm3"}
 
 
 def neighbours(w, heads):
