@@ -30,6 +30,15 @@ continues_pieces() { # with tokenizer.model
             "$pieces"
 }
 
+# A GGUF of the same model says the same. It has no generation_config.json, whose stop is left out.
+takes_gguf() {
+    copied && rm "$work/model/generation_config.json" || return 1
+    for options in "--max-tokens 48 --ids" "--max-tokens 48" "--chat --max-tokens 9" "--chat --template"; do
+        greedy $options "$work/model" "$prompt" > "$work/one" 2> /dev/null &&
+            greedy $options $models_tests/golden/gguf/generate.gguf "$prompt" | cmp - "$work/one" || return 1
+    done
+}
+
 # The first piece of a text has no space in front, that of a continuation has.
 begins_texts() {
     drawn='--seed 7 --temperature 5 --top-k 0 --top-p 1 --max-tokens 4'
@@ -167,6 +176,7 @@ part_generate() {
     model=$models_tests/golden/generate prompt=$(cat $models_tests/golden/generate/prompt.txt)
     check "13_generate: greedy texts, ids, caches, threads" continues_prompts
     check "13_generate: tokenizer.model" continues_pieces
+    check "13_generate: a GGUF" takes_gguf
     check "13_generate: the beginning of a text" begins_texts
     check "13_generate --repetition-penalty" continues $model/penalty.out \
         it --greedy --ids --max-tokens 20 --repetition-penalty 1.1 $model "$prompt"

@@ -30,6 +30,14 @@ refused() {
     minds " refuses $1" 1 "$tool: $work/hostile file: $2" "$work/hostile file"
 }
 
+# A GGUF has the tokens of the file that it was made of.
+tokenizes_gguf() {
+    for text in 'Once upon 2 times' "it's <|eot_id|>"; do
+        "$B/tokenize" --ids $models_tests/golden/bpe/llama3.json "$text" > "$work/one" &&
+            "$B/tokenize" --ids $models_tests/golden/gguf/tok_llama3.gguf "$text" | cmp - "$work/one" || return 1
+    done
+}
+
 part_tools() {
     tool=tokenize model=$models_tests/golden/unigram.model
     check "tokenize shows pieces, ids and scores" shows $models_tests/golden/tokenize.out "$B/tokenize" "$model" \
@@ -55,6 +63,10 @@ part_tools() {
     cat "$tensors" | it /dev/stdin | sed "s,^/dev/stdin,$tensors," > "$work/piped"
     check "tensors reads a pipe" diff $models_tests/golden/tensors.out "$work/piped"
     check "tensors stops where a pipe should" stops_reading
+    check "tensors shows a GGUF" shows $models_tests/golden/gguf/types.out "$B/tensors" $models_tests/golden/gguf/types.gguf
+    check "tensors --exact" shows $models_tests/golden/gguf/exact.out "$B/tensors" --exact \
+        $models_tests/golden/gguf/types.gguf
+    check "tokenize takes a GGUF" tokenizes_gguf
     check "tensors without mmap compiles" $CC $LDFLAGS -DMAPPED_NEVER -o "$work/tensors" \
         examples/models/tensors.c examples/models/gguf*.c examples/models/safetensors.c examples/models/json.c -lm &&
         check "tensors without mmap" shows $models_tests/golden/tensors.out "$work/tensors" "$tensors"

@@ -69,6 +69,8 @@ part_translate() {
     check "05_translate: a text that begins with --" [ -n "$(it "$model" -- --beams)" ]
     check "05_translate: options after the texts" \
         [ "$(it "$model" "$prompt" --ids)" = "$(it --ids "$model" "$prompt")" ]
+    check "05_translate: a GGUF" [ "$(it --ids --scores $models_tests/golden/gguf/flan_bf16.gguf "$prompt")" = \
+        "$(it --ids --scores $models_tests/golden/t5/flan_bf16 "$prompt")" ]
     check "05_translate --scores, --ids" prints_scores
     check "05_translate --timing" prints_times \
         'loaded N s;encoded N tokens N s N tokens/s;decoded N tokens N s N tokens/s;' "$model" "$prompt"

@@ -5,6 +5,7 @@
     gguf/NAME.gguf    the models of decoder/NAME and t5/NAME, as llama.cpp converts them: weights keep their bits, vectors
                       are F32
     gguf/tok_NAME.gguf  the tokenizers of bpe/NAME.json and NAME.model, without a model
+    gguf/generate.gguf  the model of generate, with its tokenizer and its template
 
     python3 make_gguf.py        (gguf 0.19, torch, safetensors, sentencepiece, protobuf)"""
 import glob
@@ -120,8 +121,9 @@ def names_of(architecture, layers):
     return gguf.get_tensor_name_map(next(k for k, v in gguf.MODEL_ARCH_NAMES.items() if v == architecture), layers)
 
 
-def model(name, architecture):
-    config, weights = open_model(os.path.join(os.path.dirname(here), "decoder", name))
+def model(name, architecture, folder=None, tokenizer=None):
+    folder = folder or os.path.join(os.path.dirname(here), "decoder", name)
+    config, weights = open_model(folder)
     heads, layers = config["num_attention_heads"], config["num_hidden_layers"]
     groups = config.get("num_key_value_heads", heads)
     size = config.get("head_dim", config["hidden_size"] // heads)
@@ -141,7 +143,10 @@ def model(name, architecture):
     writer.add_key_length(size)
     writer.add_value_length(size)
     writer.add_vocab_size(config["vocab_size"])
-    writer.add_eos_token_id(1)
+    if tokenizer:
+        tokenizer(writer, folder)
+    else:
+        writer.add_eos_token_id(1)
     if architecture in ("llama", "smollm3"):
         writer.add_rope_dimension_count(size)
     if scaling.get("rope_type", scaling.get("type")) == "linear":
@@ -250,14 +255,7 @@ def add_pieces(writer, model):
             add(i)
 
 
-def tokenizer(name, pre):
-    writer = gguf.GGUFWriter(os.path.join(here, f"tok_{name}.gguf"), "llama")
-    writer.add_name(name)
-    if pre is None:
-        add_pieces(writer, os.path.join(os.path.dirname(here), name + ".model"))
-        finish(writer)
-        return
-    parsed = json.load(open(os.path.join(os.path.dirname(here), "bpe", name + ".json")))
+def add_bpe(writer, parsed, pre):
     spellings = {i: t for t, i in parsed["model"]["vocab"].items()}
     added = {t["id"]: t for t in parsed["added_tokens"]}
     spellings |= {i: t["content"] for i, t in added.items()}
@@ -268,6 +266,27 @@ def tokenizer(name, pre):
     writer.add_token_types([gguf.TokenType.NORMAL if i not in added else gguf.TokenType.CONTROL
                             if added[i]["special"] else gguf.TokenType.USER_DEFINED for i in range(len(spellings))])
     writer.add_token_merges([m if isinstance(m, str) else " ".join(m) for m in parsed["model"]["merges"]])
+    return spellings
+
+
+def add_smollm(writer, folder):
+    """All that generate has of a tokenizer."""
+    config = json.load(open(os.path.join(folder, "tokenizer_config.json")))
+    ids = {text: i for i, text in add_bpe(writer, json.load(open(os.path.join(folder, "tokenizer.json"))), "smollm").items()}
+    writer.add_bos_token_id(ids[config["bos_token"]])
+    writer.add_eos_token_id(ids[config["eos_token"]])
+    writer.add_chat_template(config["chat_template"])
+
+
+def tokenizer(name, pre):
+    writer = gguf.GGUFWriter(os.path.join(here, f"tok_{name}.gguf"), "llama")
+    writer.add_name(name)
+    if pre is None:
+        add_pieces(writer, os.path.join(os.path.dirname(here), name + ".model"))
+        finish(writer)
+        return
+    parsed = json.load(open(os.path.join(os.path.dirname(here), "bpe", name + ".json")))
+    spellings = add_bpe(writer, parsed, pre)
     single = (parsed["post_processor"] or {}).get("single") or []
     for step in (parsed["post_processor"] or {}).get("processors", []):
         single = step.get("single") or single
@@ -283,3 +302,4 @@ for each in MODELS.items():
     model(*each)
 for each in ("t5_f16", "flan_bf16"):
     t5(each)
+model("generate", "llama", os.path.join(os.path.dirname(here), "generate"), add_smollm)
