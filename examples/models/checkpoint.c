@@ -156,7 +156,7 @@ json checkpoint_object(checkpoint *files, const char *name)
 }
 
 /* The path of the file that a value lies in. */
-static const char *path_of(const checkpoint *files, json value)
+const char *checkpoint_path(const checkpoint *files, json value)
 {
     const struct checkpoint_text *text = files->texts;
     while (text && value.stop != text->text + text->size)
@@ -166,7 +166,7 @@ static const char *path_of(const checkpoint *files, json value)
 
 const char *checkpoint_fail_member(checkpoint *files, json object, const char *name, const char *reason)
 {
-    return checkpoint_fail(files, "%s: %s %s", path_of(files, object), name, reason);
+    return checkpoint_fail(files, "%s: %s %s", checkpoint_path(files, object), name, reason);
 }
 
 void checkpoint_note(checkpoint *files, const char *format, ...)
@@ -196,7 +196,7 @@ void checkpoint_members(checkpoint *files, json object, const char *within, cons
     char names[240], shown[300];
     size_t count = json_others(object, lists, names, sizeof names);
     if (count > 0)
-        checkpoint_note(files, "%s: %s%sunknown members are not looked at: %s", path_of(files, object),
+        checkpoint_note(files, "%s: %s%sunknown members are not looked at: %s", checkpoint_path(files, object),
                         within ? within : "", within ? ": " : "",
                         shown_text(shown, sizeof shown, names, strlen(names)));
 }
@@ -220,7 +220,7 @@ size_t checkpoint_uint(checkpoint *files, json object, const char *name, size_t 
     }
     if (json_uint(value, &number) && number >= least && number <= INT32_MAX)
         return (size_t)number;
-    checkpoint_fail(files, "%s: %s is no whole number from %lu to %ld", path_of(files, object), name,
+    checkpoint_fail(files, "%s: %s is no whole number from %lu to %ld", checkpoint_path(files, object), name,
                     (unsigned long)least, (long)INT32_MAX);
     return 0;
 }
@@ -236,7 +236,7 @@ double checkpoint_real(checkpoint *files, json object, const char *name, double 
     }
     if (json_double(value, &number) && number >= least && number <= most)
         return number;
-    checkpoint_fail(files, "%s: %s is no number from %g to %g", path_of(files, object), name, least, most);
+    checkpoint_fail(files, "%s: %s is no number from %g to %g", checkpoint_path(files, object), name, least, most);
     return 0;
 }
 
@@ -266,7 +266,7 @@ size_t checkpoint_choice(checkpoint *files, json object, const char *name, const
     }
     n = json_string(value, given, sizeof given);
     n = n < sizeof given ? n : sizeof given - 1;
-    checkpoint_fail(files, "%s: %s%s%s%s is none of %s", path_of(files, object), name, n ? " \"" : "",
+    checkpoint_fail(files, "%s: %s%s%s%s is none of %s", checkpoint_path(files, object), name, n ? " \"" : "",
                     shown_text(shown, sizeof shown, given, n), n ? "\"" : "", list);
     return 0;
 }
@@ -486,7 +486,7 @@ json checkpoint_generation(checkpoint *files, int *sample, int least)
     if (said && json_get(g, "_from_model_config").type == JSON_TRUE)
         checkpoint_note(files,
                         "%s: it counts, as in transformers 5: because of _from_model_config, 4 goes by config.json",
-                        path_of(files, g));
+                        checkpoint_path(files, g));
     *sample = checkpoint_flag(files, g, "do_sample", 0);
     checkpoint_generates(files, g, *sample, least);
     return g;
@@ -540,7 +540,7 @@ static checkpoint_file *open_shard(checkpoint *files, json index, json value)
         if (strcmp(files->files[i - 1].path + directory, name) == 0)
             return &files->files[i - 1];
     if (files->count == SHARDS)
-        checkpoint_fail(files, "%s: more than %d files", path_of(files, index), SHARDS);
+        checkpoint_fail(files, "%s: more than %d files", checkpoint_path(files, index), SHARDS);
     else
         add_file(files, name);
     return files->failed ? NULL : &files->files[files->count - 1];
@@ -704,7 +704,7 @@ const char *checkpoint_open(checkpoint *files, const char *directory)
     files->config =
         gguf_files_is(directory) ? open_gguf(files, directory) : read_json(files, "config.json", CONFIG_SIZE, 1);
     if (!files->failed && files->config.type != JSON_OBJECT)
-        checkpoint_fail(files, "%s: no JSON object", path_of(files, files->config));
+        checkpoint_fail(files, "%s: no JSON object", checkpoint_path(files, files->config));
     if (!files->failed)
         return NULL;
     checkpoint_close(files);
@@ -934,7 +934,7 @@ void checkpoint_ends(checkpoint *files, size_t rows, size_t cols, const char *co
     }
     if (!has_head && !tied)
         checkpoint_note(files, "%s: tie_word_embeddings is not true, but there is no %s: the embedding takes its place",
-                        path_of(files, files->config), head_name);
+                        checkpoint_path(files, files->config), head_name);
 }
 
 int checkpoint_has(checkpoint *files, const char *format, ...)

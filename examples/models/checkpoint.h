@@ -81,6 +81,9 @@ checkpoint_fail(checkpoint *files, const char *format, ...);
 
 /* -- JSON: config.json is files->config; objects within it, or within another file, do as well -- */
 
+/* The path of the file that a value is in; of a GGUF, its own. */
+const char *checkpoint_path(const checkpoint *files, json value);
+
 /* What another JSON file of the directory holds; JSON_NONE if there is no such file. */
 json checkpoint_json(checkpoint *files, const char *name);
 

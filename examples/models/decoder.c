@@ -278,8 +278,8 @@ static void read_activation(loader *load)
     if (load->model->gemma && !is_there(json_get(load->config, name)))
         i = 2;
     if (c->family == DECODER_GEMMA && json_is(json_get(load->config, name), "gelu")) {
-        checkpoint_note(load->files, "%s/config.json: hidden_act gelu: that by tanh is meant, as in transformers 5",
-                        load->files->directory);
+        checkpoint_note(load->files, "%s: hidden_act gelu: that by tanh is meant, as in transformers 5",
+                        checkpoint_path(load->files, load->config));
         i = 2;
     }
     if (c->family == DECODER_GPT_OSS && i > 1)
@@ -397,9 +397,9 @@ static void note_end(loader *load)
                         directory);
     else if (c->eos_count > 0)
         checkpoint_note(load->files,
-                        "%s/config.json: there is no eos_token_id: token %ld ends a text, which transformers 4 takes "
+                        "%s: there is no eos_token_id: token %ld ends a text, which transformers 4 takes "
                         "for it, and not 5",
-                        directory, (long)c->eos_ids[0]);
+                        checkpoint_path(load->files, load->config), (long)c->eos_ids[0]);
 }
 
 static void read_ids(loader *load)

@@ -34,9 +34,9 @@ static void read_ids(checkpoint *files, json generation, t5_config *c)
                         files->directory);
     else if (json_get(generation, "eos_token_id").type <= JSON_NULL)
         checkpoint_note(files,
-                        "%s/config.json: there is no eos_token_id: token 1 ends a text, which transformers 4 takes for "
+                        "%s: there is no eos_token_id: token 1 ends a text, which transformers 4 takes for "
                         "it where it is missing, and nothing does elsewhere",
-                        files->directory);
+                        checkpoint_path(files, files->config));
     if (checkpoint_flag(files, generation, "renormalize_logits", 0))
         checkpoint_note(files, "%s: renormalize_logits is true, which is not done: scores may be others",
                         files->directory);
