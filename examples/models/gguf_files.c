@@ -380,6 +380,8 @@ const char *gguf_files_config(gguf_files *model, text_buffer *out)
         return outcome(model, out);
     put(out, "{\"model_type\": \"%s\"", of->model_type);
     refuse_others(model, of);
+    if (key_of(model, of->name, "attention.layer_norm_rms_epsilon").kind == GGUF_NONE)
+        fail(model, "%s.attention.layer_norm_rms_epsilon is missing", of->name);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (has_member(of, &members[i]))
             put_member(model, of, &members[i], out);
