@@ -1,4 +1,4 @@
-/* decoder.h: the decoders that everybody runs, on attn.h: Llama 2 and 3, Mistral, Qwen 2 and 3, Gemma 2 and 3, SmolLM,
+/* decoder.h: the decoders that everybody runs, on attn.h: Llama 2 and 3, Mistral, Qwen 2 and 3, Gemma 1 to 3, SmolLM,
    and GPT-OSS with one expert. It takes decoder.c, attn.h compiled once in the program, and beside this file
    checkpoint.c with the readers that takes, and layers.c.
 

@@ -1,6 +1,6 @@
 /* gguf_files.h: a GGUF model as the files of a directory that the readers beside it know: config.json, tokenizer.json or
-   tokenizer.model, tokenizer_config.json, and model.safetensors. It takes gguf_files.c,
-   gguf.c, and safetensors.c with what that takes.
+   tokenizer.model, tokenizer_config.json, and model.safetensors. It takes gguf_files.c, gguf.c, and safetensors.c with
+   what that takes.
 
        gguf_files model;
        text_buffer config = {NULL, 0, 0, 0};
@@ -12,8 +12,8 @@
        gguf_files_close(&model);
        free(config.text);
 
-   Architectures: llama, qwen2, qwen3, gemma2, gemma3, smollm3, t5. A key of the architecture that is not known here is
-   an error that names it, as is a type of tensor that cannot be read.
+   Architectures: llama, qwen2, qwen3, gemma, gemma2, gemma3, smollm3, t5. A key of the architecture that is not known
+   here is an error that names it, as is a type of tensor that cannot be read.
 
    Weights of F32, F16 and BF16 stay as and where they are in the file, but where their order is another there. All
    others become F16, which rounds what they stand for to 11 bits; a tensor with a number beyond 65504 becomes F32, and
