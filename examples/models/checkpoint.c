@@ -124,7 +124,9 @@ static json read_json(checkpoint *files, const char *name, size_t most, int requ
         return value;
     set_path(files, path, name);
     file = fopen(path, "rb");
-    if (!file && (required || errno != ENOENT))
+    if (!file && errno == ENOTDIR)
+        checkpoint_fail(files, "%s: neither a directory nor a GGUF that can be read", files->directory);
+    else if (!file && (required || errno != ENOENT))
         checkpoint_fail(files, "%s: %s", path, strerror(errno));
     if (!file)
         return value;
@@ -615,9 +617,11 @@ static json open_gguf(checkpoint *files, const char *path)
         return value;
     }
     files->gguf = model;
+    if (gguf_files_samples(model))
+        checkpoint_note(files, "%s: general.sampling is not looked at: tokens are drawn as options say", path);
     error = gguf_files_config(model, &config);
     if (!error && json_parse(&value, config.text, config.size, NULL))
-        error = "its keys make no config.json";
+        checkpoint_fail(files, "%s: its keys make no config.json", path);
     keep_text(files, path, &config);
     if (error)
         checkpoint_fail(files, "%s", error);

@@ -16,14 +16,14 @@ typedef struct gguf_key {
 static const struct {
     const char *name;
     unsigned short elements, bytes;
-} types[] = {{"F32", 1, 4},     {"F16", 1, 2},      {"Q4_0", 32, 18},   {"Q4_1", 32, 20},   {NULL, 0, 0},
-             {NULL, 0, 0},      {"Q5_0", 32, 22},   {"Q5_1", 32, 24},   {"Q8_0", 32, 34},   {"Q8_1", 0, 0},
-             {"Q2_K", 256, 84}, {"Q3_K", 256, 110}, {"Q4_K", 256, 144}, {"Q5_K", 256, 176}, {"Q6_K", 256, 210},
-             {"Q8_K", 0, 0},    {"IQ2_XXS", 0, 0},  {"IQ2_XS", 0, 0},   {"IQ3_XXS", 0, 0},  {"IQ1_S", 0, 0},
-             {"IQ4_NL", 0, 0},  {"IQ3_S", 0, 0},    {"IQ2_S", 0, 0},    {"IQ4_XS", 0, 0},   {"I8", 0, 0},
-             {"I16", 0, 0},     {"I32", 0, 0},      {"I64", 0, 0},      {"F64", 0, 0},      {"IQ1_M", 0, 0},
-             {"BF16", 1, 2},    {NULL, 0, 0},       {NULL, 0, 0},       {NULL, 0, 0},       {"TQ1_0", 0, 0},
-             {"TQ2_0", 0, 0},   {NULL, 0, 0},       {NULL, 0, 0},       {NULL, 0, 0},       {"MXFP4", 32, 17}};
+} types[] = {{"F32", 1, 4},      {"F16", 1, 2},      {"Q4_0", 32, 18},   {"Q4_1", 32, 20},   {NULL, 0, 0},
+             {NULL, 0, 0},       {"Q5_0", 32, 22},   {"Q5_1", 32, 24},   {"Q8_0", 32, 34},   {"Q8_1", 0, 0},
+             {"Q2_K", 256, 84},  {"Q3_K", 256, 110}, {"Q4_K", 256, 144}, {"Q5_K", 256, 176}, {"Q6_K", 256, 210},
+             {"Q8_K", 0, 0},     {"IQ2_XXS", 0, 0},  {"IQ2_XS", 0, 0},   {"IQ3_XXS", 0, 0},  {"IQ1_S", 0, 0},
+             {"IQ4_NL", 32, 18}, {"IQ3_S", 0, 0},    {"IQ2_S", 0, 0},    {"IQ4_XS", 0, 0},   {"I8", 0, 0},
+             {"I16", 0, 0},      {"I32", 0, 0},      {"I64", 0, 0},      {"F64", 0, 0},      {"IQ1_M", 0, 0},
+             {"BF16", 1, 2},     {NULL, 0, 0},       {NULL, 0, 0},       {NULL, 0, 0},       {"TQ1_0", 0, 0},
+             {"TQ2_0", 0, 0},    {NULL, 0, 0},       {NULL, 0, 0},       {NULL, 0, 0},       {"MXFP4", 32, 17}};
 
 enum { TYPES = sizeof types / sizeof *types };
 
@@ -215,7 +215,7 @@ static const char *read_counts(gguf *file, cursor *c, size_t *tensors, size_t *k
     c->at += 4;
     if (!read_number(c, 4, &version))
         return text_fail(file->error, "the file ends within its header");
-    if (version == 1 || version > 3)
+    if (version < 2 || version > 3)
         return text_fail(file->error, version < 65536 ? "version %lu of GGUF, where 2 and 3 are read" : "big-endian",
                          (unsigned long)version);
     if (!read_number(c, 8, &count) || count > left(*c) / LEAST_TENSOR)
@@ -245,7 +245,8 @@ static const char *read_header(gguf *file, const unsigned char *bytes, size_t he
                                size_t size)
 {
     cursor c = {bytes, bytes + header};
-    size_t count, keys, i, align, begin;
+    size_t count, keys, i, align, begin, room;
+    int shared = 0;
     const char *error = read_counts(file, &c, &count, &keys);
     gguf_tensor *tensors;
     uint64_t *offsets;
@@ -269,16 +270,21 @@ static const char *read_header(gguf *file, const unsigned char *bytes, size_t he
         return file->error;
     begin = (size_t)(c.at - bytes);
     begin += (align - begin % align) % align;
+    room = begin < size ? size - begin : 0;
     for (i = 0; i < count; i++) {
         if (offsets[i] % align != 0)
             return fail_named(file, "tensor", name_of(&tensors[i]), "its data are not aligned");
         if (begin > size || offsets[i] > size - begin || tensors[i].size > size - begin - (size_t)offsets[i])
             return fail_named(file, "tensor", name_of(&tensors[i]), "its data end after the file");
+        shared |= tensors[i].size > room;
+        room -= shared ? 0 : tensors[i].size;
         tensors[i].data = data + begin + (size_t)offsets[i];
     }
     file->count = count;
     file->tensors = tensors;
-    return sort_names(file, tensors);
+    if ((error = sort_names(file, tensors)) != NULL)
+        return error;
+    return shared ? text_fail(file->error, "tensors share their data") : NULL;
 }
 
 /* How long the header is, without what is in it; 0 and the error. */
@@ -512,16 +518,27 @@ static void read_q8_0(const unsigned char *b, float *out)
         out[i] = d * (float)signed_byte(b[2 + i]);
 }
 
-/* Half of 2^(e - 127), times what four bits stand for: twice the numbers of E2M1. */
+/* Four bits stand for one of 16 numbers. */
+static void read_table(const unsigned char *q, float scale, const float table[16], float *out)
+{
+    int i;
+    for (i = 0; i < 16; i++) {
+        out[i] = scale * table[q[i] & 15];
+        out[i + 16] = scale * table[q[i] >> 4];
+    }
+}
+
+static void read_iq4_nl(const unsigned char *b, float *out)
+{
+    static const float table[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+    read_table(b + 2, half(b), table, out);
+}
+
+/* Half of 2^(e - 127), times twice the numbers of E2M1. */
 static void read_mxfp4(const unsigned char *b, float *out)
 {
     static const float twice[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-    float scale = float_of(*b < 2 ? 0x00200000u << *b : (uint32_t)(*b - 1) << 23);
-    int i;
-    for (i = 0; i < 16; i++) {
-        out[i] = scale * twice[b[1 + i] & 15];
-        out[i + 16] = scale * twice[b[1 + i] >> 4];
-    }
+    read_table(b + 1, float_of(*b < 2 ? 0x00200000u << *b : (uint32_t)(*b - 1) << 23), twice, out);
 }
 
 /* Blocks of 256, in parts that have scales of their own. */
@@ -595,6 +612,7 @@ static void read_block(unsigned type, const unsigned char *b, float *out)
     case GGUF_Q4_K: read_q45_k(b, NULL, b + 16, out); break;
     case GGUF_Q5_K: read_q45_k(b, b + 16, b + 48, out); break;
     case GGUF_Q6_K: read_q6_k(b, out); break;
+    case GGUF_IQ4_NL: read_iq4_nl(b, out); break;
     case GGUF_MXFP4: read_mxfp4(b, out); break;
     default: break;
     }
@@ -609,4 +627,10 @@ int gguf_read(const gguf_tensor *tensor, size_t first, size_t count, float *out)
     for (i = 0; i < count; i += block)
         read_block(tensor->type, bytes + (first + i) / block * types[tensor->type].bytes, out + i);
     return 1;
+}
+
+void gguf_forget(const gguf *file, const gguf_tensor *tensor)
+{
+    if (file->mapping)
+        mapped_forget(tensor->data, tensor->size);
 }

@@ -64,6 +64,7 @@ typedef enum gguf_type {
     GGUF_Q4_K = 12,
     GGUF_Q5_K = 13,
     GGUF_Q6_K = 14,
+    GGUF_IQ4_NL = 20,
     GGUF_BF16 = 30,
     GGUF_MXFP4 = 39
 } gguf_type;
@@ -126,6 +127,9 @@ size_t gguf_block(unsigned type);
 /* Elements `first` to first + count - 1 as floats, exactly as the format's reference gives them. Returns 1, or 0 and
    nothing where there are no such elements, or not whole blocks. */
 int gguf_read(const gguf_tensor *tensor, size_t first, size_t count, float *out);
+
+/* The memory of its data may be given back, where the file is mapped; they come back when they are read again. */
+void gguf_forget(const gguf *file, const gguf_tensor *tensor);
 
 #ifdef __cplusplus
 }

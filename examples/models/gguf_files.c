@@ -1,7 +1,7 @@
 /* gguf_files.c: see gguf_files.h. First config.json; then the tokenizer; then the weights. */
 #include "gguf_files.h"
 
-enum { PARTS = 512, NAME = 160, ENDS = 16 };
+enum { PARTS = 512, NAME = 160, ENDS = 32 };
 
 /* ==== Messages and texts ========================================================================================= */
 
@@ -110,6 +110,24 @@ static void refuse(gguf_files *model, const char *key, gguf_value value, const c
         fail(model, "%s is missing: it is one of %s", key, list);
 }
 
+/* Whether there is a key that begins so. */
+static int has_keys(const gguf_files *model, const char *begins)
+{
+    size_t length = strlen(begins);
+    for (size_t i = 0; i < gguf_key_count(&model->parts[0]); i++) {
+        text_span key;
+        key.text = gguf_key_name(&model->parts[0], i, &key.size);
+        if (key.size > length && memcmp(key.text, begins, length) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+int gguf_files_samples(const gguf_files *model)
+{
+    return has_keys(model, "general.sampling.");
+}
+
 static const gguf_tensor *tensor_of(const gguf_files *model, const char *name)
 {
     const gguf_tensor *found = NULL;
@@ -173,12 +191,16 @@ static const member members[] = {
     {"rope.freq_base", "rope_theta", 0},
     {"vocab_size", NULL, 0},
     {"attention.value_length", NULL, 0},
+    {"tensor_data_layout", NULL, 0},
+    {"use_parallel_residual", NULL, 0}, /* of old converters, whatever the model */
     {"rope.dimension_count", NULL, 0},
     {"rope.scaling.type", NULL, 0},
     {"rope.scaling.factor", NULL, 0},
     {"rope.scaling.original_context_length", NULL, 0},
     {"rope.scaling.finetuned", NULL, 0},
     {"rope.scaling.attn_factor", NULL, 0},
+    {"rope.scaling.yarn_beta_fast", NULL, 0},
+    {"rope.scaling.yarn_beta_slow", NULL, 0},
     {"attention.sliding_window", "sliding_window", WINDOWS},
     {"attention.sliding_window_pattern", "sliding_window_pattern", WINDOWS},
     {"rope.freq_base_swa", "rope_local_base_freq", WINDOWS},
@@ -191,12 +213,12 @@ static const member members[] = {
     {"feed_forward_length", "d_ff", T5},
     {"attention.head_count", "num_heads", T5},
     {"attention.key_length", "d_kv", T5},
-    {"attention.layer_norm_epsilon", "layer_norm_epsilon", T5},
+    {"attention.layer_norm_rms_epsilon", "layer_norm_epsilon", T5},
+    {"attention.layer_norm_epsilon", NULL, T5},
     {"attention.relative_buckets_count", "relative_attention_num_buckets", T5},
     {"decoder_start_token_id", "decoder_start_token_id", T5},
     {"vocab_size", NULL, T5},
     {"attention.value_length", NULL, T5},
-    {"attention.layer_norm_rms_epsilon", NULL, T5},
 };
 /* clang-format on */
 
@@ -285,24 +307,42 @@ static void refuse_others(gguf_files *model, const architecture *of)
     }
 }
 
-/* Linear and YaRN are keys; what Llama 3 has are factors in a tensor, which decoder.c reads. */
+static void put_factor(gguf_files *model, const architecture *of, const char *key, const char *name, text_buffer *out)
+{
+    double factor = 1;
+    gguf_value value = key_of(model, of->name, key);
+    if (value.kind == GGUF_NONE)
+        return;
+    if (!gguf_real(value, &factor) || factor - factor != 0)
+        fail(model, "%s.%s is no number that can be used", of->name, key);
+    put(out, ", \"%s\": ", name);
+    put_real(out, factor);
+}
+
+/* Linear, which it is where no key says so, and YaRN are keys; what Llama 3 has are factors in a tensor, which decoder.c
+   reads. */
 static void put_scaling(gguf_files *model, const architecture *of, text_buffer *out)
 {
     gguf_value type = key_of(model, of->name, "rope.scaling.type");
+    int is_yarn = is_text(type, "yarn");
     double factor = 1, attention = 1;
     gguf_real(key_of(model, of->name, "rope.scaling.factor"), &factor);
     gguf_real(key_of(model, of->name, "rope.scaling.attn_factor"), &attention);
-    if (attention < 1 || attention > 1)
+    if (!(attention >= 1 && attention <= 1))
         fail(model, "%s.rope.scaling.attn_factor is not 1, which this program does not do", of->name);
-    if (type.kind == GGUF_NONE || is_text(type, "none"))
+    if (is_text(type, "none") || (type.kind == GGUF_NONE && factor >= 1 && factor <= 1))
         return;
-    if (!is_text(type, "linear") && !is_text(type, "yarn"))
+    if (type.kind != GGUF_NONE && !is_text(type, "linear") && !is_yarn)
         fail(model, "%s.rope.scaling.type is neither none, linear nor yarn", of->name);
-    put(out, ", \"rope_scaling\": {\"rope_type\": \"%s\", \"factor\": ", is_text(type, "yarn") ? "yarn" : "linear");
-    put_real(out, factor);
-    if (is_text(type, "yarn"))
+    put(out, ", \"rope_scaling\": {\"rope_type\": \"%s\"", is_yarn ? "yarn" : "linear");
+    put_factor(model, of, "rope.scaling.factor", "factor", out);
+    if (is_yarn) {
+        put_factor(model, of, "rope.scaling.yarn_beta_fast", "beta_fast", out);
+        put_factor(model, of, "rope.scaling.yarn_beta_slow", "beta_slow", out);
         put(out, ", \"original_max_position_embeddings\": %lu",
-            (unsigned long)whole_of(key_of(model, of->name, "rope.scaling.original_context_length"), 0));
+            (unsigned long)whole_of(key_of(model, of->name, "rope.scaling.original_context_length"),
+                                    whole_of(key_of(model, of->name, "context_length"), 0)));
+    }
     put(out, "}");
 }
 
@@ -328,13 +368,26 @@ static size_t add_id(uint64_t *ids, size_t count, uint64_t id)
     return count < ENDS;
 }
 
-/* Ids that begin and end texts. llama.cpp ends one with a token of a turn's end, too, which files tell by its spelling
-   alone. */
+/* What llama.cpp ends a text with besides the tokens of keys, by its spelling: a special token, or one that looks so. */
+static int is_end(const token *t)
+{
+    static const char *const spellings[] = {"<|eot_id|>",    "<|im_end|>",   "<|end|>",        "<end_of_turn>",
+                                            "<|endoftext|>", "<|eom_id|>",   "<EOT>",          "<eos>",
+                                            "</s>",          "<|return|>",   "<|call|>",       "<|fim_pad|>",
+                                            "<|repo_name|>", "<|file_sep|>", "<|end_of_text|>"};
+    text_span s = string_of(t->text);
+    int is_special =
+        type_of(t) == CONTROL || (type_of(t) == USER_DEFINED && s.size > 2 && memcmp(s.text, "<|", 2) == 0);
+    for (size_t i = 0; is_special && i < sizeof spellings / sizeof *spellings; i++)
+        if (is_text(t->text, spellings[i]))
+            return 1;
+    return 0;
+}
+
+/* Ids that begin and end texts. */
 static void put_ids(gguf_files *model, const architecture *of, text_buffer *out)
 {
     static const char *const keys[] = {"eos_token_id", "eot_token_id", "eom_token_id"};
-    static const char *const spellings[] = {"<|eot_id|>",    "<|im_end|>", "<|end|>", "<end_of_turn>",
-                                            "<|endoftext|>", "<|eom_id|>", "<EOT>"};
     uint64_t ids[ENDS], id;
     size_t count = 0, i;
     token t;
@@ -352,9 +405,8 @@ static void put_ids(gguf_files *model, const architecture *of, text_buffer *out)
     }
     if (token_key(model, "tokens").kind != GGUF_NONE)
         for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t))
-            for (i = 0; i < 7 && type_of(&t) == CONTROL; i++)
-                if (is_text(t.text, spellings[i]))
-                    count += add_id(ids, count, t.id);
+            if (is_end(&t))
+                count += add_id(ids, count, t.id);
     for (i = 0; i < count; i++)
         put(out, i ? ", %lu" : ", \"eos_token_id\": [%lu", (unsigned long)ids[i]);
     put(out, count ? "]" : "");
@@ -374,14 +426,17 @@ static void put_gemma(gguf_files *model, const architecture *of, text_buffer *ou
 
 const char *gguf_files_config(gguf_files *model, text_buffer *out)
 {
+    static const char *const needed[] = {"block_count", "embedding_length", "feed_forward_length",
+                                         "attention.head_count", "attention.layer_norm_rms_epsilon"};
     const architecture *of = architecture_of(model);
     const gguf_tensor *embedding = tensor_of(model, "token_embd.weight");
     if (!of)
         return outcome(model, out);
     put(out, "{\"model_type\": \"%s\"", of->model_type);
     refuse_others(model, of);
-    if (key_of(model, of->name, "attention.layer_norm_rms_epsilon").kind == GGUF_NONE)
-        fail(model, "%s.attention.layer_norm_rms_epsilon is missing", of->name);
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (key_of(model, of->name, needed[i]).kind == GGUF_NONE)
+            fail(model, "%s.%s is missing", of->name, needed[i]);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (has_member(of, &members[i]))
             put_member(model, of, &members[i], out);
@@ -395,6 +450,11 @@ const char *gguf_files_config(gguf_files *model, text_buffer *out)
     } else {
         check_sizes(model, of);
         put_scaling(model, of, out);
+        if (key_of(model, of->name, "attention.head_count_kv").kind == GGUF_NONE)
+            put(out, ", \"num_key_value_heads\": %lu",
+                (unsigned long)whole_of(key_of(model, of->name, "attention.head_count"), 0));
+        if (key_of(model, of->name, "rope.freq_base").kind == GGUF_NONE)
+            put(out, ", \"rope_theta\": 10000");
         if (tensor_of(model, "blk.0.attn_q.bias"))
             put(out, ", \"attention_bias\": true");
         if (tensor_of(model, "blk.0.ffn_down.bias"))
@@ -428,6 +488,7 @@ static const splitter splitters[] = {
     {{"gpt-2", NULL}, NULL, 0, 0, 0, 0},
     {{"smollm", "starcoder", "refact", NULL}, NULL, 1, 0, 0, 0},
     {{"llama-bpe", "llama3", "llama-v3", NULL}, CONTRACTIONS_AND_WORDS "\\p{N}{1,3}" SIGNS SPACES, 0, 1, 0, 1},
+    {{"smaug-bpe", NULL}, CONTRACTIONS_AND_WORDS "\\p{N}{1,3}" SIGNS SPACES, 0, 1, 0, 0}, /* SmolLM3's */
     {{"qwen2", "deepseek-r1-qwen", NULL}, CONTRACTIONS_AND_WORDS "\\p{N}" SIGNS SPACES, 0, 0, 1, 0},
     {{"tekken", NULL},
      BEFORE UPPER "*" LOWER "+|" BEFORE UPPER "+" LOWER "*|\\p{N}" SIGNS_AND_SLASHES SPACES,
@@ -508,7 +569,9 @@ static void put_bpe(gguf_files *model, text_buffer *out)
     const splitter *by = splitter_of(model);
     gguf_value merge = gguf_first(token_key(model, "merges"));
     token t;
-    if (!by)
+    if (by && merge.kind != GGUF_STRING)
+        fail(model, "tokenizer.ggml.merges is no array of texts");
+    if (model->failed)
         return;
     put(out, "{\"added_tokens\": [");
     put_added(model, out);
@@ -577,12 +640,20 @@ static void put_float(text_buffer *out, unsigned field, float value)
     text_append(out, text_of(bytes, 4));
 }
 
-static void put_piece(text_buffer *out, text_buffer *part, const token *t)
+/* The converter writes user-defined pieces of spaces, as Gemma has them, with plain ones. */
+static void put_piece(text_buffer *out, text_buffer *part, const token *t, int unigram)
 {
     double score = 0;
+    text_span s = string_of(t->text);
+    size_t i, spaces = 0;
     gguf_real(t->score, &score);
     part->size = 0;
-    put_bytes(part, 1, string_of(t->text));
+    for (i = 0; !unigram && type_of(t) == USER_DEFINED && i < s.size; i++)
+        spaces += s.text[i] == ' ';
+    put_varint(part, 1 << 3 | 2);
+    put_varint(part, s.size + 2 * spaces);
+    for (i = 0; i < s.size; i++)
+        text_append(part, spaces && s.text[i] == ' ' ? text_of("\xe2\x96\x81", 3) : text_of(s.text + i, 1));
     put_float(part, 2, (float)score);
     put_number(part, 3, (uint64_t)type_of(t));
     put_bytes(out, 1, text_in(part));
@@ -624,7 +695,7 @@ static void put_sentencepiece(gguf_files *model, int unigram, text_buffer *out)
     int bytes = 0;
     token t;
     for (begin_tokens(model, &t); t.text.kind == GGUF_STRING && t.id < count; next_token(&t)) {
-        put_piece(out, &part, &t);
+        put_piece(out, &part, &t, unigram);
         bytes |= type_of(&t) == BYTE;
     }
     part.size = 0;
@@ -675,10 +746,12 @@ const char *gguf_files_tokenizer_config(gguf_files *model, text_buffer *out)
     for (size_t i = 0; i < 2; i++)
         if (gguf_flag(token_key(model, flags[i]), &flag))
             put(out, ", \"%s\": %s", flags[i], flag ? "true" : "false");
-    if (chat.kind == GGUF_STRING) {
+    if (chat.kind == GGUF_STRING || has_keys(model, "tokenizer.chat_template."))
         put(out, ", \"chat_template\": ");
+    if (chat.kind == GGUF_STRING)
         put_string(out, string_of(chat));
-    }
+    else if (has_keys(model, "tokenizer.chat_template."))
+        put(out, "[]"); /* several with names, and none that counts */
     put(out, "}");
     return outcome(model, out);
 }
@@ -811,7 +884,7 @@ static size_t turned(const rewriting *how, size_t rows, size_t i)
     return how->heads ? i - at + at % 2 * (size / 2) + at / 2 : i;
 }
 
-/* The nearest of 16 bits, the even one of two; finite, and at most 65504. */
+/* The nearest of 16 bits, the even one of two, of what is at most 65504. */
 static uint32_t half_of(float number)
 {
     uint32_t bits, sign;
@@ -826,13 +899,11 @@ static uint32_t half_of(float number)
     return sign | (bits - (126 << 23));
 }
 
-/* Numbers as a safetensors file has them: the lowest byte first. Those of BF16 were so before. */
-static void put_halves(unsigned char *out, safetensors_dtype dtype, const float *numbers, size_t count)
+/* Numbers as a safetensors file has them: the lowest byte first. */
+static void put_halves(unsigned char *out, const float *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &numbers[i], sizeof bits);
-        bits = dtype == SAFETENSORS_F16 ? half_of(numbers[i]) : bits >> 16;
+        uint32_t bits = half_of(numbers[i]);
         out[2 * i] = (unsigned char)bits;
         out[2 * i + 1] = (unsigned char)(bits >> 8);
     }
@@ -852,7 +923,7 @@ static int fits_half(const float *numbers, size_t count)
 {
     int fits = 1;
     for (size_t i = 0; i < count; i++)
-        fits &= !(numbers[i] > 65504 || numbers[i] < -65504);
+        fits &= numbers[i] <= 65504 && numbers[i] >= -65504;
     return fits;
 }
 
@@ -871,16 +942,19 @@ static int write_rows(const rewriting *how, safetensors_dtype dtype, float *row,
     size_t size = cols * safetensors_bits(dtype) / 8;
     for (i = 0; i < rows; i++) {
         unsigned char *to = out + turned(how, rows, i) * size;
+        if (dtype != SAFETENSORS_F32 && (from->type == GGUF_F16 || from->type == GGUF_BF16)) {
+            memcpy(to, (const unsigned char *)from->data + i * size, size); /* the same bits, in another place */
+            continue;
+        }
         gguf_read(from, i * cols, cols, row);
         for (k = 0; how->less > 0 && k < cols; k++)
             row[k] -= how->less;
-        if (dtype == SAFETENSORS_F32) {
+        if (dtype == SAFETENSORS_F32)
             put_floats(to, row, cols);
-            continue;
-        }
-        if (dtype == SAFETENSORS_F16 && from->type != GGUF_F16 && !fits_half(row, cols))
+        else if (fits_half(row, cols))
+            put_halves(to, row, cols);
+        else
             return 0;
-        put_halves(to, dtype, row, cols);
     }
     return 1;
 }
@@ -914,7 +988,7 @@ int gguf_files_rounding(const gguf_tensor *from, safetensors_dtype *dtype, doubl
             *largest = *square = 0;
             break;
         }
-        put_halves((unsigned char *)(row + cols), SAFETENSORS_F16, row, cols);
+        put_halves((unsigned char *)(row + cols), row, cols);
         for (k = 0; k < cols; k++) {
             double off = safetensors_get(&halves, k) - (double)row[k];
             off = off < 0 ? -off : off;
@@ -957,9 +1031,11 @@ static void convert(gguf_files *model, const architecture *of, const gguf_tensor
     size_t length = strlen(to->name);
     char shown[128];
     if (gguf_block(from->type) == 0) {
-        const char *type = gguf_type_name(from->type);
+        char type[32];
+        snprintf(type, sizeof type, "%u", from->type);
         fail(model, "tensor %s is of type %s, which is not read here",
-             shown_text(shown, sizeof shown, from->name, from->name_size), type ? type : "unknown");
+             shown_text(shown, sizeof shown, from->name, from->name_size),
+             gguf_type_name(from->type) ? gguf_type_name(from->type) : type);
         return;
     }
     if (of->flags & TURNED && (is_q || is_k))
@@ -1012,6 +1088,8 @@ const char *gguf_files_weights(gguf_files *model, void (*progress)(void *user, d
             to->name = spelt[used++];
             to->name_size = strlen(to->name);
             convert(model, of, from, to);
+            if (to->data != from->data)
+                gguf_forget(&model->parts[i], from);
             read += from->size;
             if (progress)
                 progress(user, bytes ? (double)read / (double)bytes : 1);
@@ -1086,6 +1164,10 @@ const char *gguf_files_open(gguf_files *model, const char *path)
             fail(model, "more than %d parts", PARTS);
         else if (count > 1)
             open_others(model, path, count);
+        for (size_t i = count = 0; i < model->count; i++)
+            count += model->parts[i].count;
+        if (!model->failed && whole_of(gguf_get(&model->parts[0], "split.tensors.count"), count) != count)
+            fail(model, "split.tensors.count is not the number of tensors of all parts, %lu", (unsigned long)count);
     }
     if (model->failed)
         gguf_files_close(model);

@@ -54,6 +54,9 @@ const char *gguf_files_config(gguf_files *model, text_buffer *out);
 const char *gguf_files_tokenizer(gguf_files *model, text_buffer *out, int *is_json);
 const char *gguf_files_tokenizer_config(gguf_files *model, text_buffer *out);
 
+/* Whether it says how tokens are to be drawn, which is not read. */
+int gguf_files_samples(const gguf_files *model);
+
 /* Makes model->weights. progress, or NULL, is told the part of the file that has been read, 0 to 1. */
 const char *gguf_files_weights(gguf_files *model, void (*progress)(void *user, double part), void *user);
 

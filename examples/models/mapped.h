@@ -8,6 +8,9 @@
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE 1 /* madvise */
+#endif
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
 #endif
@@ -45,6 +48,18 @@ static inline void *mapped_open(const char *path, size_t *size)
     (void)path, (void)size;
 #endif
     return mapping;
+}
+
+/* The pages within these bytes of a mapping may leave memory; they come back when they are read. */
+static inline void mapped_forget(const void *bytes, size_t size)
+{
+#if defined(MAPPED_MMAP) && defined(MADV_DONTNEED)
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)bytes, begin = (at + page - 1) / page * page;
+    if ((at + size) / page * page > begin)
+        madvise((void *)begin, (at + size) / page * page - begin, MADV_DONTNEED);
+#else
+    (void)bytes, (void)size;
+#endif
 }
 
 static inline void mapped_close(void *mapping, size_t size)

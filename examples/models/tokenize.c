@@ -392,6 +392,7 @@ int main(int argc, char **argv)
     }
     if (error) {
         program_failed("%s", error);
+        free(contents.text);
         return 1;
     }
     if (k == &of_sentencepiece)

@@ -414,8 +414,8 @@ static const char *check_space(tokenizer *tokens, const char *path, json config)
         note(tokens, path,
              "a space goes in front of a text that begins with one, and of what follows special tokens, as "
              "SentencePiece has it; not so in transformers 5");
-    if (!error && !tokens->is_bpe && !tokens->is_first && tokens->model.normalizer.add_dummy_prefix &&
-        has_tags(&tokens->model))
+    if (!error && !tokens->is_bpe && !tokens->is_first && !tokens->is_gguf &&
+        tokens->model.normalizer.add_dummy_prefix && has_tags(&tokens->model))
         note(tokens, path,
              "in chats no space is put behind special tokens, as their publishers have it; transformers puts one "
              "unless \"legacy\" is false");
@@ -732,6 +732,7 @@ static const char *open_gguf(tokenizer *tokens, const char *path)
     json value;
     int is_json = 0;
     const char *error = gguf_files_open(&model, path);
+    tokens->is_gguf = 1;
     if (!error && (error = gguf_files_tokenizer(&model, contents, &is_json)) == NULL)
         error = gguf_files_tokenizer_config(&model, &config);
     if (error)
@@ -739,8 +740,8 @@ static const char *open_gguf(tokenizer *tokens, const char *path)
     if (!error && is_json)
         error = use_bpe(tokens, bpe_parse(&tokens->json, contents->text, contents->size, path));
     else if (!error)
-        error = use_sentencepiece(tokens, path,
-                                  sentencepiece_parse(&tokens->model, contents->text, contents->size, path));
+        error =
+            use_sentencepiece(tokens, path, sentencepiece_parse(&tokens->model, contents->text, contents->size, path));
     text_append(&config, text_of("", 1));
     if (!error && config.failed)
         error = fail(tokens, path, TEXT_NO_MEMORY);
@@ -918,10 +919,12 @@ const char *tokenizer_encode_said(const tokenizer *tokens, const char *text, con
         bpe_tokens_free(&found);
         return error;
     }
-    for (fresh = !tokens->is_first && is_fresh(tokens, text, said, size); !error && id >= 0; at = begin = end) {
+    fresh = tokens->is_gguf || (!tokens->is_first && is_fresh(tokens, text, said, size));
+    for (; !error && id >= 0; at = begin = end) {
         id = find_tag(tokens, text, said, size, &begin, &end);
         if (begin > at)
-            error = tokenizer_encode(tokens, text + at, begin - at, at > 0 && !fresh, ids);
+            error = tokenizer_encode(tokens, text + at, begin - at,
+                                     at > 0 && (!fresh || (tokens->is_gguf && text[at] == ' ')), ids);
         if (!error && id >= 0)
             error = tokenizer_push(ids, &id, 1);
     }

@@ -36,6 +36,7 @@ typedef struct tokenizer {
     trie tags;                   /* special tokens of tokenizer.model */
     size_t count;                /* ids are below it */
     int has_config, has_decoder; /* tokenizer_config.json is there; has added_tokens_decoder */
+    int is_gguf;         /* a space goes in front of what follows a special token and has none, as in llama.cpp */
     int is_first;        /* tokenizer.model with "legacy": false: a space goes in front of the first text alone */
     char model_type[32]; /* of config.json; "": nothing is known */
     char cut_as[40];     /* the class by which transformers 5 cuts texts; "": by tokenizer.json */

@@ -197,6 +197,7 @@ TEST(decoder_gguf_refused)
     } changes[] = {
         {"llama3_bf16", "llama", "lxama", ": general.architecture \"lxama\" is none of llama, smollm3, qwen2,", -1},
         {"llama3_bf16", "general.arch", "general.arcx", ": general.architecture is missing", -1},
+        {"llama3_bf16", "llama.block_count", "lxama.block_count", ": llama.block_count is missing", -1},
         {"llama3_bf16", "llama.rope.freq_base", "llama.rope.freq_bass",
          ": llama.rope.freq_bass is there, which this program does not do", -1},
         {"llama3_bf16", "llama.attention.value_length", "llama.attention.value_length",
@@ -211,7 +212,7 @@ TEST(decoder_gguf_refused)
         {"llama_bias_f16", "linear", "linea_", ": llama.rope.scaling.type is neither none, linear nor yarn", -1},
         {"gemma3_text_bf16", "gemma3.attention.sliding_window", "gemma3.attention.sliding_windox", ": gemma3.", -1},
         {"llama_f32-00001-of-00003", "split.count", "split.count", ": a part of 4 of a model", 4},
-        {"llama_f32-00001-of-00003", "split.count", "split.count", ": tensor ", 1},
+        {"llama_f32-00001-of-00003", "split.count", "split.count", ": split.tensors.count is not", 1},
     };
     static const char *const files[] = {"model.gguf"};
     decoder model;

@@ -1,6 +1,6 @@
 /* The GGUF reader: a file of the format's reference, value by value and element by element; broken and hostile files;
    files cut anywhere. */
-#include "examples/models/gguf.h"
+#include "examples/models/gguf_files.h"
 
 #include "test.h"
 
@@ -84,7 +84,7 @@ TEST(gguf_elements)
     unsigned char *wanted = read_whole(FLOATS, &size);
     if (!CHECK(gguf_open(&file, TYPES) == NULL))
         return;
-    CHECK(size == file.count * 256 * 4 && file.count == 14);
+    CHECK(size == file.count * 256 * 4 && file.count == 15);
     for (t = 0; t < file.count; t++, at += 256) {
         const gguf_tensor *w = &file.tensors[t];
         size_t block = gguf_block(w->type), wrong = 0;
@@ -163,6 +163,8 @@ TEST(gguf_refused)
     static const uint64_t one[] = {32}, huge[] = {(uint64_t)1 << 40, (uint64_t)1 << 40}, four[] = {1, 1, 1, 1, 1};
     memcpy(made, "GGML", made_size = 4);
     refused("does not begin as a GGUF file");
+    begin(0, 0, 0);
+    refused("version 0 of GGUF");
     begin(1, 0, 0);
     refused("version 1 of GGUF, where 2 and 3 are read");
     begin(0x03000000, 0, 0);
@@ -216,6 +218,9 @@ TEST(gguf_refused)
     begin(3, 2, 0);
     put_tensor("w", 1, one, 0, 0), put_tensor("w", 1, one, 0, 0), put(0, 200);
     refused("tensor \"w\": is there twice");
+    begin(3, 2, 0);
+    put_tensor("v", 1, one, 0, 0), put_tensor("w", 1, one, 0, 0), put(0, 200);
+    refused("tensors share their data");
     begin(3, 0, 1);
     put_text("general.alignment"), put(4, 4), put(0, 4);
     refused("general.alignment is no power of 2");
@@ -242,6 +247,25 @@ TEST(gguf_other_types)
     CHECK(strcmp(gguf_type_name(22), "IQ2_S") == 0 && !gguf_type_name(99) && !gguf_type_name(4) && gguf_block(22) == 0);
     CHECK(gguf_read(gguf_find(&file, "b"), 0, 32, row) && row[0] == 1 && row[31] == 0);
     gguf_close(&file);
+}
+
+/* What is not finite stays so: the tensor is widened, as where a number is beyond 65504. */
+TEST(gguf_not_finite)
+{
+    static const uint64_t one[] = {1, 32}, halves[] = {0x7e00, 0x7c00, 0x7bff, 0x3c00};
+    for (size_t i = 0; i < 4; i++) {
+        safetensors_dtype dtype;
+        double largest, square;
+        gguf file;
+        begin(3, 1, 0);
+        put_tensor("w", 2, one, GGUF_Q8_0, 0), put(0, 32 - made_size % 32), put(halves[i], 2), put(1, 32);
+        memset(made + made_size, 0, 64);
+        if (!CHECK(gguf_parse(&file, made, made_size + 64, "some.gguf") == NULL))
+            continue;
+        CHECK(gguf_files_rounding(&file.tensors[0], &dtype, &largest, &square) && largest == 0 && square == 0);
+        CHECK(dtype == (i < 2 ? SAFETENSORS_F32 : SAFETENSORS_F16));
+        gguf_close(&file);
+    }
 }
 
 TEST(gguf_cut)

@@ -208,6 +208,73 @@ TEST(tokenizer_gguf)
     test_release();
 }
 
+/* A text of a chat in tok_chatml.gguf has the tokens of the special one, and of a text of its own, or of what is inside
+   one where it begins with a space. */
+static void goes_on(const tokenizer *tokens, const char *text, size_t special)
+{
+    static const unsigned char said[32] = {0};
+    tokenizer_ids a = {0}, b = {0};
+    size_t size = strlen(text);
+    int alike;
+    test_case("%s", text);
+    CHECK(!tokenizer_encode_said(tokens, text, said, size, &a) &&
+          !tokenizer_encode(tokens, text + special, size - special, text[special] == ' ', &b));
+    alike = a.count == b.count + 1 && b.count > 0 && memcmp(a.ids + 1, b.ids, b.count * sizeof *b.ids) == 0;
+    CHECK(alike && a.ids[0] == tokenizer_special(tokens, "<|im_start|>"));
+    tokenizer_ids_free(&a);
+    tokenizer_ids_free(&b);
+}
+
+/* Writes a file of golden/gguf with a text in it replaced by one of the same length, and opens it. */
+static const char *open_other(tokenizer *tokens, const char *name, const char *text, const char *other)
+{
+    char path[160];
+    contents file;
+    size_t size = strlen(text), at = 0;
+    snprintf(path, sizeof path, GOLDEN "gguf/%s", name);
+    file = read_all(path);
+    while (at + size < file.size && memcmp(file.bytes + at, text, size) != 0)
+        at++;
+    memcpy(file.bytes + at, other, size);
+    write_file("other.gguf", file.bytes, file.size);
+    snprintf(path, sizeof path, "%s/other.gguf", directory);
+    return tokenizer_open(tokens, path);
+}
+
+TEST(tokenizer_gguf_others)
+{
+    tokenizer tokens, same;
+    const char *error;
+    if (!begin())
+        return;
+    if (CHECK(tokenizer_open(&tokens, GOLDEN "gguf/tok_chatml.gguf") == NULL)) {
+        CHECK(strstr(tokens.notes, ": chat_template has none that is named \"default\"\n"));
+        CHECK(strchr(tokens.notes, '\n')[1] == 0);
+        goes_on(&tokens, "<|im_start|>user", 12);
+        goes_on(&tokens, "<|im_start|> user", 12);
+        tokenizer_close(&tokens);
+    }
+    /* SmolLM3's: as Llama 3's, without a bos */
+    if (CHECK(open_other(&tokens, "tok_llama3.gguf", "llama-bpe", "smaug-bpe") == NULL)) {
+        static const char text[] = "Hello  world, 12345 it's\n\n ok";
+        tokenizer_ids a = {0}, b = {0};
+        CHECK(tokenizer_open(&same, GOLDEN "gguf/tok_llama3.gguf") == NULL);
+        CHECK(tokens.before_count == 0 && same.before_count == 1);
+        CHECK(!tokenizer_encode(&tokens, text, sizeof text - 1, 0, &a) &&
+              !tokenizer_encode(&same, text, sizeof text - 1, 0, &b));
+        CHECK(a.count == b.count && memcmp(a.ids, b.ids, a.count * sizeof *a.ids) == 0);
+        tokenizer_ids_free(&a);
+        tokenizer_ids_free(&b);
+        tokenizer_close(&tokens);
+        tokenizer_close(&same);
+    }
+    error = open_other(&tokens, "tok_gpt2.gguf", "ggml.merges", "ggml.mergex");
+    CHECK(error && strstr(error, "other.gguf: tokenizer.ggml.merges is no array of texts"));
+    write_file("other.gguf", NULL, 0);
+    end();
+    test_release();
+}
+
 /* As the SentencePiece library, once they are control pieces; after each failing allocation the model is closed. */
 TEST(tokenizer_reserves)
 {

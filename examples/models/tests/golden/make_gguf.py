@@ -4,7 +4,8 @@
     gguf/types.f32    the floats that the reference makes of them, one tensor after another in the order of names
     gguf/NAME.gguf    the models of decoder/NAME and t5/NAME, as llama.cpp converts them: weights keep their bits, vectors
                       are F32
-    gguf/tok_NAME.gguf  the tokenizers of bpe/NAME.json and NAME.model, without a model
+    gguf/tok_NAME.gguf  the tokenizers of bpe/NAME.json and NAME.model, without a model; tok_chatml.gguf: bpe.model with
+                      two special tokens more, and templates with names alone
     gguf/generate.gguf  the model of generate, with its tokenizer and its template
 
     python3 make_gguf.py        (gguf 0.19, torch, safetensors, sentencepiece, protobuf)"""
@@ -18,7 +19,7 @@ from gguf import GGMLQuantizationType as Type
 
 here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gguf")
 TYPES = [Type.F32, Type.F16, Type.BF16, Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0, Type.Q2_K, Type.Q3_K,
-         Type.Q4_K, Type.Q5_K, Type.Q6_K, Type.MXFP4]
+         Type.Q4_K, Type.Q5_K, Type.Q6_K, Type.IQ4_NL, Type.MXFP4]
 
 
 def blocks(random, kind):
@@ -236,7 +237,7 @@ TOKENIZERS = {"gpt2": "gpt-2", "smollm": "smollm", "llama3": "llama-bpe", "qwen2
               "bpe_bytes": None, "bpe_turns": None}
 
 
-def add_pieces(writer, model):
+def add_pieces(writer, model, more=()):
     import sentencepiece
     from sentencepiece import sentencepiece_model_pb2
     pieces = sentencepiece.SentencePieceProcessor(model)
@@ -245,9 +246,11 @@ def add_pieces(writer, model):
     kinds = [p.type for p in sentencepiece_model_pb2.ModelProto.FromString(open(model, "rb").read()).pieces]
     writer.add_tokenizer_model("llama")
     writer.add_tokenizer_pre("default")
-    writer.add_token_list([pieces.id_to_piece(i).encode() for i in ids])
-    writer.add_token_scores([pieces.get_score(i) for i in ids])
-    writer.add_token_types(kinds)
+    # as the converter has them since July 2024
+    writer.add_token_list([(pieces.id_to_piece(i).replace("\u2581", " ") if kinds[i] == gguf.TokenType.USER_DEFINED
+                            else pieces.id_to_piece(i)).encode() for i in ids] + [text.encode() for text in more])
+    writer.add_token_scores([pieces.get_score(i) for i in ids] + [0.0] * len(more))
+    writer.add_token_types(kinds + [int(gguf.TokenType.CONTROL)] * len(more))
     writer.add_add_space_prefix(normalizer.add_dummy_prefix)
     for add, i in ((writer.add_bos_token_id, pieces.bos_id()), (writer.add_eos_token_id, pieces.eos_id()),
                    (writer.add_unk_token_id, pieces.unk_id())):
@@ -278,6 +281,13 @@ def add_smollm(writer, folder):
     writer.add_chat_template(config["chat_template"])
 
 
+def chatml():
+    writer = gguf.GGUFWriter(os.path.join(here, "tok_chatml.gguf"), "llama")
+    add_pieces(writer, os.path.join(os.path.dirname(here), "bpe.model"), ["<|im_start|>", "<|im_end|>"])
+    writer.add_chat_template([{"name": "tool_use", "template": "{{ 1 }}"}])
+    finish(writer)
+
+
 def tokenizer(name, pre):
     writer = gguf.GGUFWriter(os.path.join(here, f"tok_{name}.gguf"), "llama")
     writer.add_name(name)
@@ -298,6 +308,7 @@ def tokenizer(name, pre):
 types()
 for each in TOKENIZERS.items():
     tokenizer(*each)
+chatml()
 for each in MODELS.items():
     model(*each)
 for each in ("t5_f16", "flan_bf16"):
