@@ -252,7 +252,7 @@ TEST(gguf_other_types)
 /* What is not finite stays so: the tensor is widened, as where a number is beyond 65504. */
 TEST(gguf_not_finite)
 {
-    static const uint64_t one[] = {1, 32}, halves[] = {0x7e00, 0x7c00, 0x7bff, 0x3c00};
+    static const uint64_t one[] = {32, 1}, halves[] = {0x7e00, 0x7c00, 0x7bff, 0x3c00};
     for (size_t i = 0; i < 4; i++) {
         safetensors_dtype dtype;
         double largest, square;
