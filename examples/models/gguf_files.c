@@ -1164,7 +1164,8 @@ const char *gguf_files_open(gguf_files *model, const char *path)
             fail(model, "more than %d parts", PARTS);
         else if (count > 1)
             open_others(model, path, count);
-        for (size_t i = count = 0; i < model->count; i++)
+        count = 0;
+        for (size_t i = 0; i < model->count; i++)
             count += model->parts[i].count;
         if (!model->failed && whole_of(gguf_get(&model->parts[0], "split.tensors.count"), count) != count)
             fail(model, "split.tensors.count is not the number of tensors of all parts, %lu", (unsigned long)count);
