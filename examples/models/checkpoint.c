@@ -117,14 +117,16 @@ static json read_json(checkpoint *files, const char *name, size_t most, int requ
     json value = {JSON_NONE, NULL, NULL};
     struct checkpoint_text *text;
     char path[PATH_SIZE];
-    const char *cause;
+    const char *cause, *kind = strrchr(files->directory, '.');
     size_t where;
     FILE *file;
     if (files->failed)
         return value;
     set_path(files, path, name);
     file = fopen(path, "rb");
-    if (!file && errno == ENOTDIR)
+    if (!file && errno == ENOENT && required && kind && strcmp(kind, ".gguf") == 0)
+        checkpoint_fail(files, "%s: there is no such file", files->directory);
+    else if (!file && errno == ENOTDIR)
         checkpoint_fail(files, "%s: neither a directory nor a GGUF that can be read", files->directory);
     else if (!file && (required || errno != ENOENT))
         checkpoint_fail(files, "%s: %s", path, strerror(errno));

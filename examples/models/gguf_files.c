@@ -262,9 +262,25 @@ static void next_token(token *t)
     t->id++;
 }
 
+/* What llama.cpp ends a text with besides the tokens of keys, by its spelling. Those that look like tags are special,
+   whatever type a file gives them. */
+static int ends_text(const token *t)
+{
+    static const char *const spellings[] = {"<|eot_id|>",    "<|im_end|>",   "<|end|>",        "<end_of_turn>",
+                                            "<|endoftext|>", "<|eom_id|>",   "<EOT>",          "<eos>",
+                                            "</s>",          "<|return|>",   "<|call|>",       "<|fim_pad|>",
+                                            "<|repo_name|>", "<|file_sep|>", "<|end_of_text|>"};
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+        if (is_text(t->text, spellings[i]))
+            return 1;
+    return 0;
+}
+
 static int type_of(const token *t)
 {
-    return (int)whole_of(t->type, NORMAL);
+    int type = (int)whole_of(t->type, NORMAL);
+    int is_tag = ends_text(t) && !is_text(t->text, "</s>") && !is_text(t->text, "<eos>");
+    return is_tag && (type == NORMAL || type == USER_DEFINED) ? CONTROL : type;
 }
 
 /* ==== config.json ================================================================================================ */
@@ -368,20 +384,11 @@ static size_t add_id(uint64_t *ids, size_t count, uint64_t id)
     return count < ENDS;
 }
 
-/* What llama.cpp ends a text with besides the tokens of keys, by its spelling: a special token, or one that looks so. */
-static int is_end(const token *t)
+/* A special token by its key. Some files write 4294967295 for none. */
+static int special_id(gguf_files *model, const char *key, uint64_t *id)
 {
-    static const char *const spellings[] = {"<|eot_id|>",    "<|im_end|>",   "<|end|>",        "<end_of_turn>",
-                                            "<|endoftext|>", "<|eom_id|>",   "<EOT>",          "<eos>",
-                                            "</s>",          "<|return|>",   "<|call|>",       "<|fim_pad|>",
-                                            "<|repo_name|>", "<|file_sep|>", "<|end_of_text|>"};
-    text_span s = string_of(t->text);
-    int is_special =
-        type_of(t) == CONTROL || (type_of(t) == USER_DEFINED && s.size > 2 && memcmp(s.text, "<|", 2) == 0);
-    for (size_t i = 0; is_special && i < sizeof spellings / sizeof *spellings; i++)
-        if (is_text(t->text, spellings[i]))
-            return 1;
-    return 0;
+    gguf_value tokens = token_key(model, "tokens");
+    return gguf_uint(token_key(model, key), id) && (tokens.kind == GGUF_NONE || *id < tokens.count);
 }
 
 /* Ids that begin and end texts. */
@@ -391,12 +398,12 @@ static void put_ids(gguf_files *model, const architecture *of, text_buffer *out)
     uint64_t ids[ENDS], id;
     size_t count = 0, i;
     token t;
-    if (gguf_uint(token_key(model, "bos_token_id"), &id))
+    if (special_id(model, "bos_token_id", &id))
         put(out, ", \"bos_token_id\": %lu", (unsigned long)id);
-    if (gguf_uint(token_key(model, "padding_token_id"), &id))
+    if (special_id(model, "padding_token_id", &id))
         put(out, ", \"pad_token_id\": %lu", (unsigned long)id);
     for (i = 0; i < 3; i++)
-        if (gguf_uint(token_key(model, keys[i]), &id))
+        if (special_id(model, keys[i], &id))
             count += add_id(ids, count, id);
     if (of->flags & T5) {
         if (count)
@@ -405,7 +412,7 @@ static void put_ids(gguf_files *model, const architecture *of, text_buffer *out)
     }
     if (token_key(model, "tokens").kind != GGUF_NONE)
         for (begin_tokens(model, &t); t.text.kind == GGUF_STRING; next_token(&t))
-            if (is_end(&t))
+            if (type_of(&t) == CONTROL && ends_text(&t))
                 count += add_id(ids, count, t.id);
     for (i = 0; i < count; i++)
         put(out, i ? ", %lu" : ", \"eos_token_id\": [%lu", (unsigned long)ids[i]);
@@ -1043,6 +1050,10 @@ static void convert(gguf_files *model, const architecture *of, const gguf_tensor
                                      whole_of(key_of(model, of->name, "attention.head_count"), 0));
     if (how.heads && (from->rank == 0 || how.heads > from->shape[0] / 2 || from->shape[0] % (2 * how.heads) != 0)) {
         fail(model, "tensor %s: its rows are no pairs of all heads", to->name);
+        return;
+    }
+    if (how.heads && from->rank == 1 && from->type != GGUF_F32 && from->type != GGUF_F16 && from->type != GGUF_BF16) {
+        fail(model, "tensor %s: a vector of blocks", to->name);
         return;
     }
     if (of->flags & GEMMA && length > 11 && strcmp(to->name + length - 11, "norm.weight") == 0)

@@ -206,6 +206,7 @@ part_generate() {
         --top-p=1.5 --top-p=-0.1 --top-k=-1 --top-k=x --repetition-penalty=0 --seed=-1 --seed=99999999999 \
         --max-tokens=0 --context=0 --threads=1025 --cache=f64 --cache= --stop= --prompt-ids=1 --greedy=1
     minds ": a file that is no GGUF" 1 "README.md: neither a directory nor a GGUF that can be read" README.md a
+    minds ": no such GGUF" 1 "none.gguf: there is no such file" none.gguf a
     minds ": a context beyond the model's" 2 "--context" --context 257 $model a
     minds " --greedy --temperature" 2 "--greedy" --greedy --temperature 1 $model a
     minds " --system without --chat" 2 "need --chat" --system a $model a

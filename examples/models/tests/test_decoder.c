@@ -182,8 +182,10 @@ static const char *open_changed(decoder *model, const char *name, const char *te
     if (!CHECK(at + size + 8 <= file.size))
         return "not found";
     memcpy(file.bytes + at, other, size);
-    if (number >= 0)
-        file.bytes[at + size + 4] = (char)number; /* behind the type of the value */
+    if (number >= 0) { /* behind the type of the value */
+        file.bytes[at + size + 4] = (char)(number & 255);
+        file.bytes[at + size + 5] = (char)(number >> 8);
+    }
     write_file("model.gguf", file.bytes, file.size);
     snprintf(path, sizeof path, "%s/model.gguf", directory);
     return decoder_open(model, path, NULL);
@@ -227,6 +229,9 @@ TEST(decoder_gguf_refused)
             decoder_close(&model);
         test_release();
     }
+    static const char eos[] = "tokenizer.ggml.eos_token_id"; /* of no token: there is none */
+    if (CHECK(open_changed(&model, "generate", eos, eos, 0x7fff) == NULL))
+        decoder_close(&model);
     remove_directory(files, 1);
 }
 

@@ -254,6 +254,15 @@ TEST(tokenizer_gguf_others)
         goes_on(&tokens, "<|im_start|> user", 12);
         tokenizer_close(&tokens);
     }
+    /* a tag, whatever its type, which here was that of a piece */
+    if (CHECK(open_other(&tokens, "tok_chatml.gguf", "tence", "<EOT>") == NULL)) {
+        goes_on(&tokens, "<|im_start|>user", 12);
+        tokenizer_ids ids = {0};
+        CHECK(!tokenizer_encode_said(&tokens, "<EOT>", (const unsigned char *)"\0\0\0\0\0", 5, &ids));
+        CHECK(ids.count == 1 && ids.ids[0] == 80);
+        tokenizer_ids_free(&ids);
+        tokenizer_close(&tokens);
+    }
     /* SmolLM3's: as Llama 3's, without a bos */
     if (CHECK(open_other(&tokens, "tok_llama3.gguf", "llama-bpe", "smaug-bpe") == NULL)) {
         static const char text[] = "Hello  world, 12345 it's\n\n ok";
