@@ -117,13 +117,14 @@ static json read_json(checkpoint *files, const char *name, size_t most, int requ
     json value = {JSON_NONE, NULL, NULL};
     struct checkpoint_text *text;
     char path[PATH_SIZE];
-    const char *cause, *kind = strrchr(files->directory, '.');
+    const char *cause, *kind;
     size_t where;
     FILE *file;
     if (files->failed)
         return value;
     set_path(files, path, name);
     file = fopen(path, "rb");
+    kind = files->directory ? strrchr(files->directory, '.') : NULL;
     if (!file && errno == ENOENT && required && kind && strcmp(kind, ".gguf") == 0)
         checkpoint_fail(files, "%s: there is no such file", files->directory);
     else if (!file && errno == ENOTDIR)
