@@ -83,7 +83,7 @@ static int settle(options *o)
                                               {"ro", "translate English to Romanian: "}};
     size_t i = 0;
     if (!o->directory)
-        return program_wrong("the directory of a model is missing", NULL, NULL);
+        return program_wrong("the model is missing", NULL, NULL);
     if (o->prefix && (o->from || o->to))
         return program_wrong("--prefix stands in place of --from and --to", NULL, NULL);
     if (o->from && strcmp(o->from, "en") != 0)

@@ -93,7 +93,7 @@ static int read_options(options *o, int argc, char **argv)
     if (status || o->help)
         return status;
     if (operands < 1)
-        return program_wrong("the directory of a model is missing", NULL, NULL);
+        return program_wrong("the model is missing", NULL, NULL);
     if (operands < 2)
         return program_wrong("the file to search is missing", NULL, NULL);
     if (o->embed && !*o->embed)

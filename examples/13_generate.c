@@ -129,7 +129,7 @@ static int settle(const options *o)
     if (status)
         return status;
     if (!o->directory)
-        return program_wrong("the directory of a model is missing", NULL, NULL);
+        return program_wrong("the model is missing", NULL, NULL);
     if (o->greedy && o->temperature > 0 && o->temperature < NOT_GIVEN)
         return program_wrong("--greedy is temperature 0, --temperature says more", NULL, NULL);
     if (!o->chat && (o->system || o->family || o->date || o->no_thinking || o->template_only))

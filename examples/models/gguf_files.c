@@ -123,6 +123,25 @@ static int has_keys(const gguf_files *model, const char *begins)
     return 0;
 }
 
+/* Keys whose value is of another kind would count as missing, and texts be cut or end otherwise. */
+static void check_kinds(gguf_files *model)
+{
+    static const struct {
+        const char *key;
+        gguf_kind kind;
+    } kinds[] = {{"tokenizer.ggml.bos_token_id", GGUF_UINT},     {"tokenizer.ggml.eos_token_id", GGUF_UINT},
+                 {"tokenizer.ggml.eot_token_id", GGUF_UINT},     {"tokenizer.ggml.eom_token_id", GGUF_UINT},
+                 {"tokenizer.ggml.unknown_token_id", GGUF_UINT}, {"tokenizer.ggml.padding_token_id", GGUF_UINT},
+                 {"tokenizer.ggml.add_bos_token", GGUF_BOOL},    {"tokenizer.ggml.add_eos_token", GGUF_BOOL},
+                 {"tokenizer.ggml.add_space_prefix", GGUF_BOOL}, {"tokenizer.ggml.remove_extra_whitespaces", GGUF_BOOL},
+                 {"tokenizer.chat_template", GGUF_STRING}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        gguf_kind kind = gguf_get(&model->parts[0], kinds[i].key).kind;
+        if (kind != GGUF_NONE && kind != kinds[i].kind && !(kinds[i].kind == GGUF_UINT && kind == GGUF_INT))
+            fail(model, "%s has a value of another kind", kinds[i].key);
+    }
+}
+
 int gguf_files_samples(const gguf_files *model)
 {
     return has_keys(model, "general.sampling.");
@@ -262,6 +281,13 @@ static void next_token(token *t)
     t->id++;
 }
 
+/* A special token by its key. Some files write 4294967295 for none. */
+static int special_id(gguf_files *model, const char *key, uint64_t *id)
+{
+    gguf_value tokens = token_key(model, "tokens");
+    return gguf_uint(token_key(model, key), id) && (tokens.kind == GGUF_NONE || *id < tokens.count);
+}
+
 /* What llama.cpp ends a text with besides the tokens of keys, by its spelling. Those that look like tags are special,
    whatever type a file gives them. */
 static int ends_text(const token *t)
@@ -382,13 +408,6 @@ static size_t add_id(uint64_t *ids, size_t count, uint64_t id)
             return 0;
     ids[count < ENDS ? count : ENDS - 1] = id;
     return count < ENDS;
-}
-
-/* A special token by its key. Some files write 4294967295 for none. */
-static int special_id(gguf_files *model, const char *key, uint64_t *id)
-{
-    gguf_value tokens = token_key(model, "tokens");
-    return gguf_uint(token_key(model, key), id) && (tokens.kind == GGUF_NONE || *id < tokens.count);
 }
 
 /* Ids that begin and end texts. */
@@ -538,14 +557,12 @@ static void put_around(gguf_files *model, const splitter *by, int part, text_buf
     int count = 0;
     for (int i = 0; i < 2; i++) {
         uint64_t id;
-        text_span name = text_of(NULL, 0);
+        text_span name;
         if (i == 1 && part == 0)
             put(out, count++ ? ", {\"Sequence\": {\"id\": \"A\"}}" : "{\"Sequence\": {\"id\": \"A\"}}");
-        if (!add[i] || !gguf_uint(token_key(model, ids[i]), &id))
+        if (!add[i] || !special_id(model, ids[i], &id))
             continue;
         name = spelling(model, id);
-        if (!name.text)
-            fail(model, "tokenizer.ggml.%s is none of the tokens", ids[i]);
         put(out, count++ ? ", " : "");
         put(out, part ? "" : "{\"SpecialToken\": {\"id\": ");
         put_string(out, name);
@@ -709,7 +726,7 @@ static void put_sentencepiece(gguf_files *model, int unigram, text_buffer *out)
     put_number(&part, 3, unigram ? 1 : 2);
     put_number(&part, 35, (uint64_t)bytes);
     for (size_t i = 0; i < 4; i++)
-        put_number(&part, ids[i].field, gguf_uint(token_key(model, ids[i].key), &id) ? id : (uint64_t)-1);
+        put_number(&part, ids[i].field, special_id(model, ids[i].key, &id) ? id : (uint64_t)-1);
     put_bytes(out, 2, text_in(&part));
     part.size = 0;
     put_bytes(&part, 2, charsmap);
@@ -746,7 +763,7 @@ const char *gguf_files_tokenizer_config(gguf_files *model, text_buffer *out)
     int flag;
     put(out, "{\"added_tokens_decoder\": {}");
     for (size_t i = 0; i < 4; i++)
-        if (gguf_uint(token_key(model, names[i][1]), &id)) {
+        if (special_id(model, names[i][1], &id)) {
             put(out, ", \"%s\": ", names[i][0]);
             put_string(out, spelling(model, id));
         }
@@ -1170,6 +1187,7 @@ const char *gguf_files_open(gguf_files *model, const char *path)
         fail(model, "%s", error);
     } else {
         model->count = 1;
+        check_kinds(model);
         count = whole_of(gguf_get(&model->parts[0], "split.count"), 1);
         if (count > PARTS)
             fail(model, "more than %d parts", PARTS);

@@ -12,7 +12,7 @@
        if ((status = program_options(table, sizeof table / sizeof *table, argc, argv, &operands)) != 0)
            return status; // it has said what is wrong
        if (!asks && operands == 0)
-           return program_wrong("the directory of a model is missing", NULL, NULL);
+           return program_wrong("the model is missing", NULL, NULL);
 
    Define _DEFAULT_SOURCE before the first #include: with -std=c99 there is no clock_gettime and no isatty else. */
 #ifndef PROGRAM_H

@@ -41,6 +41,26 @@ static inline void *exactly(const void *bytes, size_t size)
     return copy;
 }
 
+/* Inputs of a target without the eight bytes that every GGUF begins with; and 255 stands for the seven zeros that most of
+   its sizes end in. The whole, which ends where its block does; *whole_size: its size. */
+static inline void *gguf_of(const uint8_t *bytes, size_t size, size_t *whole_size)
+{
+    unsigned char *whole = (unsigned char *)malloc(8 + 7 * size + 1), *exact;
+    size_t used = 8;
+    MUST(whole);
+    memcpy(whole, "GGUF\3\0\0", 8);
+    for (size_t i = 0; i < size; i++) {
+        if (bytes[i] != 255)
+            whole[used++] = bytes[i];
+        for (int k = 0; bytes[i] == 255 && k < 7; k++)
+            whole[used++] = 0;
+    }
+    exact = (unsigned char *)exactly(whole, used);
+    free(whole);
+    *whole_size = used;
+    return exact;
+}
+
 /* Whether all of it is UTF-8: no overlong sequence, no surrogate, nothing beyond U+10FFFF. */
 UNTRACED static inline int is_utf8(const char *text, size_t size)
 {

@@ -45,20 +45,10 @@ static void check_tensor(const gguf *file, const gguf_tensor *t, const unsigned 
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    unsigned char *whole = (unsigned char *)malloc(8 + 7 * size + 1), *exact;
-    size_t used = 8;
+    size_t used;
+    unsigned char *exact = (unsigned char *)gguf_of(bytes, size, &used);
     gguf file, empty;
     const char *error;
-    MUST(whole);
-    memcpy(whole, "GGUF\3\0\0", 8);
-    for (size_t i = 0; i < size; i++) {
-        if (bytes[i] != 255)
-            whole[used++] = bytes[i];
-        for (int k = 0; bytes[i] == 255 && k < 7; k++)
-            whole[used++] = 0;
-    }
-    exact = (unsigned char *)exactly(whole, used);
-    free(whole);
     memset(&file, 0x5a, sizeof file);
     memset(&empty, 0, sizeof empty);
     error = gguf_parse(&file, exact, used, "some.gguf");

@@ -44,20 +44,10 @@ static void check_weights(const gguf_files *model)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    unsigned char *whole = (unsigned char *)malloc(8 + 7 * size + 1), *exact;
-    size_t used = 8;
+    size_t used;
+    unsigned char *exact = (unsigned char *)gguf_of(bytes, size, &used);
     gguf_files model;
     int is_json = 0;
-    MUST(whole);
-    memcpy(whole, "GGUF\3\0\0", 8);
-    for (size_t i = 0; i < size; i++) {
-        if (bytes[i] != 255)
-            whole[used++] = bytes[i];
-        for (int k = 0; bytes[i] == 255 && k < 7; k++)
-            whole[used++] = 0;
-    }
-    exact = (unsigned char *)exactly(whole, used);
-    free(whole);
     for (int part = 0; part < 4 && open_bytes(&model, exact, used); part++) {
         text_buffer text = {NULL, 0, 0, 0};
         const char *error = part == 0   ? gguf_files_config(&model, &text)

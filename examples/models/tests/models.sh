@@ -28,7 +28,7 @@ notes_members() {
 alike() {
     check "$tool: unknown members of config.json" notes_members
     check "$tool --help" is_narrow "$B/$tool"
-    minds ": no model" 2 "the directory of a model is missing"
+    minds ": no model" 2 "the model is missing"
     minds ": no such model" 1 "$tool: $work/none/config.json" "$work/none" $operands
     no_room output "$model" $operands
     no_room help --help

@@ -254,6 +254,8 @@ TEST(tokenizer_gguf_others)
         goes_on(&tokens, "<|im_start|> user", 12);
         tokenizer_close(&tokens);
     }
+    error = open_other(&tokens, "tok_chatml.gguf", "add_space_prefix", "padding_token_id");
+    CHECK(error && strstr(error, "other.gguf: tokenizer.ggml.padding_token_id has a value of another kind"));
     /* a tag, whatever its type, which here was that of a piece */
     if (CHECK(open_other(&tokens, "tok_chatml.gguf", "tence", "<EOT>") == NULL)) {
         goes_on(&tokens, "<|im_start|>user", 12);
