@@ -459,6 +459,35 @@ static void end_watch(t5 *model, t5_part part, size_t block, attn_tensor weights
     free(weights.data);
 }
 
+/* The scores of a changed head. Alike, they make weights that are; a row whose keys are all hidden is zeros. */
+static void change_scores(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
+{
+    const unsigned char *changes = (const unsigned char *)user;
+    float *s = (float *)scores;
+    size_t n;
+    (void)b, (void)i, (void)j0;
+    if (changes[h] != T5_AS_TRAINED)
+        for (n = 0; n < count; n++)
+            s[n] = changes[h] == T5_ZERO ? -INFINITY : 0;
+}
+
+/* Has the heads of a block changed, if any of them is to be. */
+static void change_heads(const t5 *model, t5_part part, size_t block, attn_opts *opts)
+{
+    size_t H = model->config.num_heads, blocks = model->encoder.count, h;
+    const unsigned char *changes = model->watch.changes;
+    if (!changes)
+        return;
+    if (blocks < model->decoder.count)
+        blocks = model->decoder.count;
+    changes += ((size_t)part * blocks + block) * H;
+    for (h = 0; h < H; h++)
+        if (changes[h] != T5_AS_TRAINED) {
+            opts->score_mod = change_scores;
+            opts->score_mod_user = (void *)changes;
+        }
+}
+
 /* Rows of all heads as texts of L rows each. */
 static attn_tensor heads(const t5 *model, float *x, size_t B, size_t L)
 {
@@ -470,6 +499,7 @@ static void encode_block(t5 *model, rows *r, size_t block, size_t B, size_t L, a
 {
     const t5_block *b = &model->encoder.blocks[block];
     project_self(model, r, b);
+    change_heads(model, T5_ENCODER, block, &opts);
     opts.weights = begin_watch(model, T5_ENCODER, B, L, L);
     layers_sdpa(&model->net, heads(model, r->a, B, L), heads(model, r->q, B, L), heads(model, r->k, B, L),
                 heads(model, r->v, B, L), &opts);
@@ -618,6 +648,7 @@ static void attend_self(t5 *model, rows *r, size_t at, t5_text *text, size_t blo
     opts.scale = 1;
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     opts.bias = decoder_bias(model, text->length, len);
+    change_heads(model, T5_DECODER, block, &opts);
     opts.weights = begin_watch(model, T5_DECODER, beams, len, text->length + len);
     layers_append(&model->net, cache, heads(model, r->k + to, beams, len), heads(model, r->v + to, beams, len));
     layers_attend(&model->net, heads(model, r->a + to, beams, len), heads(model, r->q + to, beams, len), cache, &opts);
@@ -633,6 +664,7 @@ static void attend_text(t5 *model, rows *r, size_t at, const t5_text *text, size
         return;
     memset(&opts, 0, sizeof opts);
     opts.scale = 1;
+    change_heads(model, T5_CROSS, block, &opts);
     opts.weights = begin_watch(model, T5_CROSS, 1, n, text->source);
     layers_attend(&model->net, heads(model, r->a + to, 1, n), heads(model, r->q + to, 1, n), &text->cross[block],
                   &opts);

@@ -73,15 +73,26 @@ typedef struct t5_stack {
     const float *norm; /* [d_model]: the last one */
 } t5_stack;
 
-/* Who sees the weights of attention: it is shown those of each block as they are computed, which live until it returns.
-   Of the encoder they are B x heads x L x L, rows past a text's length zeros; of the decoder, text by text, beams x
-   heads x len x (tokens so far), and of cross-attention 1 x heads x (beams * len) x source, hypothesis by hypothesis. Without
-   `look` nobody does, and nothing is computed for it, nor for the other parts if `cross_alone` is set. */
+/* Who watches attention, and may change it.
+
+   look is shown the weights of each block as they are computed, which live until it returns. Of the encoder they are B x
+   heads x L x L, rows past a text's length zeros; of the decoder, text by text, beams x heads x len x (tokens so far),
+   and of cross-attention 1 x heads x (beams * len) x source, hypothesis by hypothesis. Without
+   `look` nobody is shown any, and nothing is computed for it, nor for the other parts if `cross_alone` is set.
+
+   changes says for each head what becomes of it, [parts][blocks][num_heads] of t5_change, with T5_ENCODER, T5_DECODER
+   and T5_CROSS one after the other and as many blocks for each as the larger stack has; NULL: all are as trained. It is
+   read at each step, so it lives as long as it is there. A head that is zero adds nothing, as where transformers has 0
+   in head_mask, decoder_head_mask or cross_attn_head_mask; its weights are shown as zeros. The weights of a uniform one
+   are 1 / (keys that the query may see): the tokens of its text, those of the hypothesis up to its own, or the tokens of
+   the source. They hold for what is computed from then on: what a t5_text already has in its caches stays. */
 typedef enum t5_part { T5_ENCODER, T5_DECODER, T5_CROSS } t5_part;
+typedef enum t5_change { T5_AS_TRAINED, T5_ZERO, T5_UNIFORM } t5_change;
 typedef struct t5_watch {
     void (*look)(void *user, t5_part part, size_t block, attn_tensor weights);
     void *user;
     int cross_alone;
+    const unsigned char *changes;
 } t5_watch;
 
 typedef struct t5 {

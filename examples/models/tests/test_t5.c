@@ -394,6 +394,229 @@ TEST(t5_watched)
     }
 }
 
+/* ---- changed heads ---- */
+
+/* A model with its goldens of changes, and what they are: C changes of B texts. */
+enum { CHANGED_TEXTS = 2 };
+typedef struct changed_model {
+    t5 model;
+    safetensors file;
+    const safetensors_tensor *changes, *states, *logits;
+    size_t count, L, steps, every, V, d; /* every: which logits are there */
+    size_t lens[CHANGED_TEXTS];
+    int32_t *ids, *tokens; /* [B][L]; [B][steps] */
+} changed_model;
+
+static int32_t *golden_ids(const safetensors *file, const char *name, size_t *columns)
+{
+    const safetensors_tensor *t = safetensors_find(file, name);
+    if (!CHECK(t && t->shape[0] == CHANGED_TEXTS))
+        return NULL;
+    int32_t *ids = (int32_t *)test_block(t->count * sizeof *ids);
+    for (size_t i = 0; i < t->count; i++)
+        ids[i] = (int32_t)safetensors_get(t, i);
+    *columns = t->count / CHANGED_TEXTS;
+    return ids;
+}
+
+static int open_changed(changed_model *m, const char *kind)
+{
+    char path[PATH + 32];
+    size_t one;
+    if (!open_kind(&m->model, kind))
+        return 0;
+    snprintf(path, sizeof path, "%s/changes.safetensors", model_path(kind));
+    if (!CHECK(safetensors_open(&m->file, path) == NULL))
+        return 0;
+    m->changes = safetensors_find(&m->file, "changes");
+    m->states = safetensors_find(&m->file, "states");
+    m->logits = safetensors_find(&m->file, "logits");
+    if (!CHECK(m->changes && m->states && m->logits))
+        return 0;
+    m->ids = golden_ids(&m->file, "ids", &m->L);
+    m->tokens = golden_ids(&m->file, "tokens", &m->steps);
+    int32_t *lens = golden_ids(&m->file, "lens", &one);
+    for (size_t b = 0; b < CHANGED_TEXTS; b++)
+        m->lens[b] = (size_t)lens[b];
+    m->count = m->changes->shape[0];
+    m->V = m->model.config.vocab_size, m->d = m->model.config.d_model;
+    m->every = m->V / m->logits->shape[3];
+    return CHECK(m->changes->shape[2] ==
+                 (m->model.decoder.count > m->model.encoder.count ? m->model.decoder.count : m->model.encoder.count));
+}
+
+static void close_changed(changed_model *m)
+{
+    safetensors_close(&m->file);
+    t5_close(&m->model);
+    test_release();
+}
+
+static const unsigned char *changes_of(const changed_model *m, size_t c)
+{
+    return (const unsigned char *)m->changes->data + c * (m->changes->count / m->count);
+}
+
+/* Rows of the decoder, of text b from step `first` on, or of the encoder, are those of change c: to 1e-4. */
+static void near_changed(const changed_model *m, size_t c, const float *states, const float *logits, size_t b,
+                         size_t first, size_t count)
+{
+    double most = 0;
+    size_t rows = states ? m->L : count, n = m->L * m->d, v = m->V / m->every;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < (states ? m->d : v); j++) {
+            size_t at = (c * CHANGED_TEXTS + b) * (states ? n : m->steps * v);
+            double got = states ? states[i * m->d + j] : logits[i * m->V + j * m->every];
+            double want = states ? safetensors_get(m->states, at + i * m->d + j)
+                                 : safetensors_get(m->logits, at + (first + i) * v + j);
+            most = fabs(got - want) <= most ? most : fabs(got - want);
+        }
+    CHECK_NEAR((real)most, 0, 1e-4L);
+}
+
+/* Who looks at the weights of changed heads. */
+typedef struct changed_rows {
+    const changed_model *m;
+    const unsigned char *changes;
+    size_t seen[3][3]; /* of each part, of each t5_change */
+} changed_rows;
+
+/* Trained rows sum to 1; those of zero heads are zeros; uniform ones are 1 / (keys seen) and see those alone. */
+static void look_at_changed(void *user, t5_part part, size_t block, attn_tensor weights)
+{
+    changed_rows *s = (changed_rows *)user;
+    const changed_model *m = s->m;
+    size_t H = weights.heads, L = weights.len, N = weights.dim;
+    const float *w = (const float *)weights.data;
+    for (size_t b = 0; b < weights.batch; b++)
+        for (size_t h = 0; h < H; h++)
+            for (size_t i = 0; i < L; i++, w += N) {
+                unsigned char change = s->changes[(part * m->changes->shape[2] + block) * H + h];
+                size_t keys = part == T5_DECODER ? N - L + i + 1 : N;
+                real sum = 0;
+                if (part == T5_ENCODER && weights.batch > 1) /* past a text's length there is no query */
+                    keys = i < m->lens[b] ? m->lens[b] : 0;
+                for (size_t j = 0; j < N; j++) {
+                    sum += w[j];
+                    if (change == T5_UNIFORM)
+                        CHECK(test_bits32(w[j]) == test_bits32(j < keys ? 1 / (float)keys : 0.0f));
+                    else
+                        CHECK(j < keys && change == T5_AS_TRAINED ? w[j] >= 0 : test_bits32(w[j]) == 0);
+                }
+                CHECK_NEAR(sum, change == T5_ZERO || !keys ? 0 : 1, 1e-5L);
+                s->seen[part][change] += keys > 0;
+            }
+}
+
+/* Change c: the encoder's states, those of each text alone, all steps at once, and one by one with 2 hypotheses, of
+   which the second takes in the other text's tokens. */
+static void runs_changed(changed_model *m, size_t c)
+{
+    t5 *model = &m->model;
+    t5_text texts[CHANGED_TEXTS], *all[CHANGED_TEXTS];
+    size_t B = CHANGED_TEXTS, N = m->steps, V = m->V, n = m->L * m->d;
+    float *states = floats(B * n), *alone = floats(n), *whole = floats(B * N * V), *step = floats(2 * B * V);
+    CHECK(t5_encode(model, states, m->ids, m->lens, B, m->L) == NULL);
+    for (size_t b = 0; b < B; b++) {
+        all[b] = &texts[b];
+        near_changed(m, c, states + b * n, NULL, b, 0, 0);
+        CHECK(t5_begin(model, &texts[b], states + b * n, m->lens[b], 1) == NULL);
+    }
+    CHECK(t5_decode(model, all, B, m->tokens, N, whole) == NULL);
+    for (size_t b = 0; b < B; b++) {
+        near_changed(m, c, NULL, whole + b * N * V, b, 0, N);
+        t5_end(model, &texts[b]);
+        CHECK(t5_encode(model, alone, m->ids + b * m->L, &m->lens[b], 1, m->lens[b]) == NULL);
+        if (model->net.batch_invariant)
+            CHECK(memcmp(alone, states + b * n, m->lens[b] * m->d * sizeof *alone) == 0);
+        CHECK(t5_begin(model, &texts[b], alone, m->lens[b], 2) == NULL);
+    }
+    for (size_t i = 0; i < N; i++) {
+        int32_t tokens[2 * CHANGED_TEXTS];
+        for (size_t b = 0; b < 2 * B; b++)
+            tokens[b] = m->tokens[(b % 2 ? 1 - b / 2 : b / 2) * N + i];
+        CHECK(t5_decode(model, all, B, tokens, 1, step) == NULL);
+        for (size_t b = 0; b < B; b++) {
+            near_changed(m, c, NULL, step + 2 * b * V, b, i, 1);
+            if (model->net.batch_invariant)
+                CHECK(memcmp(step + 2 * b * V, whole + (b * N + i) * V, V * sizeof *step) == 0);
+        }
+    }
+    for (size_t b = 0; b < B; b++)
+        t5_end(model, &texts[b]);
+}
+
+/* Heads that are zero or uniform: what transformers makes of its models with them, in every way to go through a text,
+   with every instruction set; batch-invariant with three threads. */
+TEST(t5_changed)
+{
+    static const char *const some[] = {"t5_f32", "v1_1_f32"};
+    for (int turn = 0; turn < 2 * (ATTN_ISA_AVX512BF16 + 1); turn++)
+        for (size_t k = 0; k < 2; k++) {
+            attn_isa isa = (attn_isa)(turn / 2);
+            changed_model m;
+            changed_rows rows = {&m, NULL, {{0}}};
+            if ((isa && !attn_isa_available(isa)) || !open_changed(&m, some[k]))
+                continue;
+            m.model.net.isa = isa;
+            m.model.net.batch_invariant = turn % 2;
+            CHECK_STATUS(attn_pool_new(&m.model.net.parallel, turn % 2 ? 3 : 1), ATTN_OK);
+            m.model.watch.user = &rows;
+            for (size_t c = 0; c < m.count; c += test_quick ? 2 : 1)
+                for (int watched = 0; watched < 2; watched++) {
+                    test_case("%s, %s, invariant %d, change %lu, watched %d", some[k], attn_isa_string(isa), turn % 2,
+                              (unsigned long)c, watched);
+                    m.model.watch.changes = rows.changes = changes_of(&m, c);
+                    m.model.watch.look = watched ? look_at_changed : NULL;
+                    runs_changed(&m, c);
+                }
+            for (size_t n = 0; n < 9; n++)
+                CHECK(rows.seen[n / 3][n % 3] > 50);
+            attn_pool_free(&m.model.net.parallel);
+            close_changed(&m);
+        }
+}
+
+/* Changes that are none have the bits of no changes, and so do those of blocks that a stack does not have. */
+TEST(t5_unchanged)
+{
+    static const char *const some[] = {"t5_f32", "v1_1_f32", "flan_bf16"}; /* the larger stack: none, 2nd, 1st */
+    enum { S = 7, N = 5, MOST = 3 * 3 * 4 };
+    for (size_t k = 0; k < 3; k++) {
+        t5 model;
+        t5_text text, *one = &text;
+        unsigned char changes[MOST];
+        int32_t ids[S], tokens[N];
+        size_t n = S;
+        float *states[3], *logits[3];
+        if (!open_kind(&model, some[k]))
+            continue;
+        size_t H = model.config.num_heads, d = model.config.d_model, V = model.config.vocab_size;
+        size_t counts[3] = {model.encoder.count, model.decoder.count, model.decoder.count};
+        size_t blocks = counts[counts[0] < counts[1]];
+        CHECK(3 * blocks * H <= MOST);
+        for (size_t i = 0; i < S; i++)
+            ids[i] = (int32_t)test_below(1000);
+        for (size_t i = 0; i < N; i++)
+            tokens[i] = (int32_t)test_below(1000);
+        for (int turn = 0; turn < 3; turn++) {
+            for (size_t i = 0; i < 3 * blocks * H; i++)
+                changes[i] = turn == 2 && i / H % blocks >= counts[i / H / blocks] ? T5_ZERO : T5_AS_TRAINED;
+            model.watch.changes = turn ? changes : NULL;
+            states[turn] = floats(S * d), logits[turn] = floats(N * V);
+            test_case("%s, turn %d", some[k], turn);
+            CHECK(t5_encode(&model, states[turn], ids, &n, 1, S) == NULL);
+            CHECK(t5_begin(&model, &text, states[turn], S, 1) == NULL);
+            CHECK(t5_decode(&model, &one, 1, tokens, N, logits[turn]) == NULL);
+            CHECK(memcmp(states[0], states[turn], S * d * sizeof(float)) == 0);
+            CHECK(memcmp(logits[0], logits[turn], N * V * sizeof(float)) == 0);
+            t5_end(&model, &text);
+        }
+        t5_close(&model);
+        test_release();
+    }
+}
+
 /* ---- texts ---- */
 
 static void spells(const t5 *model, int32_t id, const char *want)
@@ -480,10 +703,13 @@ TEST(t5_tokens)
     test_release();
 }
 
-/* Each allocation fails once: a message, nothing lost; and then the same model works. */
+/* Each allocation fails once: a message, nothing lost; and then the same model works. The second one's heads are
+   changed. */
 TEST(t5_no_memory)
 {
     static const char *const some[] = {"t5_bf16", "v1_1_f32"};
+    static const unsigned char changes[3 * 3 * 3] = {1, 0, 2, 0, 2, 0, 0, 0, 0, 2, 1, 0, 0, 1,
+                                                     0, 0, 0, 2, 0, 0, 1, 2, 0, 1, 0, 2, 0};
     for (size_t k = 0; k < 2; k++) {
         translate_opts opts = translate_defaults();
         translate_text texts[2] = {{"The house is wonderful.", 23}, {"cat", 3}};
@@ -505,7 +731,10 @@ TEST(t5_no_memory)
         }
         test_memory_state.fail_at = 0;
         CHECK(failed > (test_quick ? 5 : 30));
-        if (!open_kind(&model, some[k]) || !CHECK(translate(&model, &opts, texts, 2, want, NULL) == NULL))
+        if (!open_kind(&model, some[k]))
+            continue;
+        model.watch.changes = k ? changes : NULL;
+        if (!CHECK(translate(&model, &opts, texts, 2, want, NULL) == NULL))
             continue;
         t5_close(&model);
         done = 0, failed = 0;
@@ -514,6 +743,7 @@ TEST(t5_no_memory)
             const char *error;
             if (!open_kind(&model, some[k])) /* anew, so that nothing has grown yet */
                 break;
+            model.watch.changes = k ? changes : NULL;
             test_memory_state.fail_at = (long)at;
             error = translate(&model, &opts, texts, 2, results, NULL);
             if (!error && CHECK(results[0].source_count <= 64 && model.config.num_heads * model.decoder.count <= 16))
@@ -1200,7 +1430,8 @@ static void finds_no_number(const contents *of, size_t at, size_t size)
 }
 
 /* Every tensor: missing; of another shape, with as many elements; of a type that is not for weights. Those that the file
-   has more than once, or that nobody reads, may be missing, but not stand under a name that is none. */
+   has more than once, or that nobody reads, may be missing, but not stand under a name that is none; of NaN they would
+   differ from their copies. */
 TEST(t5_tensors)
 {
     static const char *const spare[] = {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight", "lm_head.weight",
@@ -1239,7 +1470,7 @@ TEST(t5_tensors)
             snprintf(cause, sizeof cause, "tensor %s is %lu x 2, not ", t->name, (unsigned long)t->shape[0] / 2);
         }
         refuses_header(of, part, with, cause);
-        if (!is_spare || strcmp(t->name, "shared.weight") == 0)
+        if (!is_spare)
             finds_no_number(of, (size_t)((const char *)t->data - of[1].bytes), t->size);
     }
     safetensors_close(&file);

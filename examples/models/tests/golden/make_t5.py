@@ -2,6 +2,7 @@
 them.
 
     nice python3 make_t5.py [NAME...]    all of them, or those named; minutes
+    nice python3 make_t5.py changes      what has its own goldens of changed heads; seconds
 
 It takes torch 2.13.0, transformers 4.57.6, sentencepiece and safetensors. Each directory is a model as the library
 saves it: config.json, model.safetensors, and spiece.model, which is unigram.model. Of them
@@ -31,10 +32,23 @@ I.0 is greedy (one beam), I.1 has 2 beams, I.2 has 4; all with max_length 48, wh
 stopping, and length penalty 1. What follows differs from I.2 in one option each, early_stopping, length_penalty,
 no_repeat_ngram_size, or max_length.
 
-The oracle is model.float().generate(do_sample=False) with the slow tokenizer. Ids are the same however sums are
-rounded: every search is done once more from logits computed in f64, and what is compared in it - neighbours among
-the best 2 x beams + 1 candidates, finished scores, the score that stops a search - differs by MARGIN at least. A search
-that does not is left out, a text that so lacks one of the first three is replaced, and a model whose outputs
+changes.safetensors, of two of the models, has a batch of two texts with C changes of attention's heads (changed_heads)
+
+    ids        I32 [2, L]                   the texts, with zeros past their lengths
+    lens       I32 [2]
+    tokens     I32 [2, N]                   what the decoder takes in, the start token first
+    changes    U8  [C, 3, blocks, heads]    of the encoder, of the decoder, of cross-attention; in each as many blocks
+                                            as the larger stack has; 1: zero, 2: uniform. The first are all 0
+    states     F32 [C, 2, L, d_model]       zeros past the lengths
+    logits     F32 [C, 2, N, V / 16]        each 16th logit, from that of id 0 on
+
+There the oracle is model.float().forward() with zeros in the three head masks, and with a softmax that gives each key
+that a query may see the same weight; one that gives none to a head makes the same of it as its mask.
+
+Of golden.safetensors it is model.float().generate(do_sample=False) with the slow tokenizer. Ids are the same however
+sums are rounded: every search is done once more from logits computed in f64, and what is compared in it - neighbours
+among the best 2 x beams + 1 candidates, finished scores, the score that stops a search - differs by MARGIN at least. A
+search that does not is left out, a text that so lacks one of the first three is replaced, and a model whose outputs
 show too little gives way to the next seed."""
 import contextlib
 import json
@@ -57,6 +71,8 @@ VOCABULARY = 1104  # PIECES, 100 sentinels, and some that stand for nothing, as 
 MAX_LENGTH = 48
 MARGIN = 1e-4
 LOGITS = 6  # steps of I.logits
+CHANGED = ["t5_f32", "v1_1_f32"]  # with changes.safetensors
+EVERY = 16  # of changes.safetensors: each how many-th logit
 EOS = 1
 
 # For each text what may stand in its place.
@@ -393,6 +409,106 @@ def attempt(model, tokenizer, full):
     return golden, lines
 
 
+# ---- changed heads ----
+
+
+def changed_heads(config):
+    """C x 3 x blocks x heads: single heads, whole blocks, and mixtures."""
+    stacks = (config.num_layers, config.num_decoder_layers, config.num_decoder_layers)
+    blocks, heads = max(stacks), config.num_heads
+    out = [np.zeros((3, blocks, heads), np.uint8)]
+
+    def add(part, block, head, change):
+        out.append(np.zeros_like(out[0]))
+        out[-1][part, block, head] = change
+
+    for part, count in enumerate(stacks):
+        add(part, count - 1, part, 1)
+        add(part, 0, slice(None), 1)
+        add(part, count - 1, 0, 2)
+        add(part, 0, slice(1, None), 2)
+    random = np.random.default_rng(5)
+    out += [random.integers(0, 3, out[0].shape, np.uint8) for n in range(2)]
+    return np.stack(out)
+
+
+@contextlib.contextmanager
+def changed(model, changes, zeros):
+    """Within: uniform heads, and with zeros those that are 1, have other weights of attention."""
+    inside, handles, softmax = [], [], torch.nn.functional.softmax
+
+    def with_changes(scores, dim):
+        p = softmax(scores, dim=dim)
+        seen = (scores > torch.finfo(torch.float32).min / 2).to(p)
+        for head, change in enumerate(inside[-1]):
+            if change == 2:
+                p[:, head] = (seen / seen.sum(-1, keepdim=True))[:, head]
+            if change == 1 and zeros:
+                p[:, head] = 0
+        return p
+
+    def watch(module, of):
+        handles.append(module.register_forward_pre_hook(lambda module, args: inside.append(of)))
+        handles.append(module.register_forward_hook(lambda module, args, out: inside.pop() and None))
+
+    for n, block in enumerate(model.encoder.block):
+        watch(block.layer[0].SelfAttention, changes[0, n].tolist())
+    for n, block in enumerate(model.decoder.block):
+        watch(block.layer[0].SelfAttention, changes[1, n].tolist())
+        watch(block.layer[1].EncDecAttention, changes[2, n].tolist())
+    torch.nn.functional.softmax = with_changes
+    try:
+        yield
+    finally:
+        torch.nn.functional.softmax = softmax
+        for handle in handles:
+            handle.remove()
+
+
+def run_changed(model, batch, changes, masks=True):
+    """States and logits; zero heads by the library's masks, or by weights that are zeros."""
+    mask = torch.tensor(changes != 1).to(model.dtype)
+    config = model.config
+    names = {"head_mask": mask[0, : config.num_layers], "decoder_head_mask": mask[1, : config.num_decoder_layers],
+             "cross_attn_head_mask": mask[2, : config.num_decoder_layers]}
+    with torch.no_grad(), changed(model, changes, not masks):
+        out = model(**batch, **(names if masks else {}), use_cache=False)
+    return out.encoder_last_hidden_state * batch["attention_mask"][..., None], out.logits
+
+
+def make_changes(name):
+    path = os.path.join(HERE, "t5", name)
+    model = T5ForConditionalGeneration.from_pretrained(path, dtype=torch.float32).eval()
+    exact = T5ForConditionalGeneration.from_pretrained(path, dtype=torch.float32).eval().double()
+    texts = safetensors.torch.load_file(os.path.join(path, "golden.safetensors"))
+    sources = [texts[f"{n}.source"].tolist() for n in (4, 1)]
+    lens = [len(source) for source in sources]
+    assert lens[0] > lens[1] > 1
+    ids = torch.tensor([source + [0] * (max(lens) - len(source)) for source in sources])
+    tokens = torch.randint(3, PIECES, (2, 5), generator=torch.Generator().manual_seed(7))
+    tokens[:, 0] = 0
+    batch = {"input_ids": ids, "decoder_input_ids": tokens, "attention_mask": (ids != 0).long()}
+    every, results, off = changed_heads(model.config), [], 0
+    for changes in every:
+        states, logits = run_changed(model, batch, changes)
+        again = run_changed(model, batch, changes, masks=False)
+        assert torch.equal(states, again[0]) and torch.equal(logits, again[1])
+        with in_f64():
+            wanted = run_changed(exact, batch, changes)
+        off = max([off] + [float((a - b).abs().max()) for a, b in zip((states, logits), wanted)])
+        results.append((states, logits[..., ::EVERY].contiguous()))
+    states, logits = (torch.stack(x) for x in zip(*results))
+    apart = min(float((logits[a] - logits[b]).abs().amax((1, 2)).min())
+                for a in range(len(every)) for b in range(a))  # of each text
+    assert off < MARGIN * 0.4 and apart > 100 * MARGIN, (off, apart)
+    golden = {"ids": ids.int(), "lens": torch.tensor(lens, dtype=torch.int32), "tokens": tokens.int(),
+              "changes": torch.tensor(every), "states": states, "logits": logits}
+    file = os.path.join(path, "changes.safetensors")
+    safetensors.torch.save_file(golden, file)
+    os.chmod(file, 0o644)
+    print(f"{name}: {len(every)} changes, {os.path.getsize(file)} bytes; f32 - f64: {off:.1e}; apart: {apart:.1e}")
+
+
 # ---- files ----
 
 
@@ -492,6 +608,8 @@ def make(name, tokenizer):
         os.chmod(os.path.join(path, "golden.safetensors"), 0o644)
         size = sum(os.path.getsize(os.path.join(path, file)) for file in os.listdir(path))
         print(f"{name}: seed {seed}, {size} bytes\n" + "\n".join("    " + line for line in lines), flush=True)
+        if name in CHANGED:
+            make_changes(name)
         return
     sys.exit(f"{name}: no seed fits")
 
@@ -529,6 +647,10 @@ def main():
     assert torch.__version__.startswith("2.13.0") and transformers.__version__ == "4.57.6"
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
+    if sys.argv[1:] == ["changes"]:
+        for name in CHANGED:
+            make_changes(name)
+        return
     tokenizer = T5Tokenizer(os.path.join(HERE, "unigram.model"), legacy=True, extra_ids=100)
     assert tokenizer.sp_model.get_piece_size() == PIECES
     print("Lengths are those of one, two, and four beams; each text's.")
