@@ -1202,6 +1202,7 @@ static inline int show__pixel(double x, double low, double high, int pixels)
 }
 
 enum { SHOW__LEFT = 84, SHOW__TOP = 64, SHOW__WIDTH = 640, SHOW__HEIGHT = 300 }; /* of the field of the lines */
+enum { SHOW__NAME = 18 }; /* from the name of one line to that of the next, at least */
 
 /* Marks, grey lines and names of both axes; y begins at 0. */
 static inline void show__svg_axes(FILE *file, const show_chart *chart, double high)
@@ -1229,7 +1230,7 @@ static inline void show__svg_axes(FILE *file, const show_chart *chart, double hi
 static inline void show_lines(const char *directory, const char *name, attn_mat lines, const show_chart *chart)
 {
     double high = 0;
-    int widest = 9 * show__widest(chart->names, lines.rows);
+    int widest = 9 * show__widest(chart->names, lines.rows), named = -SHOW__NAME;
     show__file file;
     char text[64];
     show__require_map(name, lines);
@@ -1255,8 +1256,9 @@ static inline void show_lines(const char *directory, const char *name, attn_mat 
             fprintf(file.out, "%c%d %d", c ? 'L' : 'M', SHOW__LEFT + x, y);
         }
         fprintf(file.out, "\"/>\n");
+        named = abs(y - named) >= SHOW__NAME ? y : y < named ? named - SHOW__NAME : named + SHOW__NAME;
         if (chart->names)
-            show__svg_text(file.out, SHOW__LEFT + SHOW__WIDTH + 12, y + 5, "start", "", chart->names[r]);
+            show__svg_text(file.out, SHOW__LEFT + SHOW__WIDTH + 12, named + 5, "start", "", chart->names[r]);
     }
     fprintf(file.out, "</svg>\n");
     show__finish(&file);
