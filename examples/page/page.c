@@ -128,6 +128,46 @@ EXPORT("page_random") void page_random(double *out, size_t count, double seed, d
     show_random(attn_mat_of(out, ATTN_F64, 1, count), (uint64_t)seed, low, high);
 }
 
+/* ==== Pictures: show.h's, in files that js/engine.js keeps ====================================================== */
+
+enum { MAPS = 16 };
+static attn_mat picture_maps[MAPS];
+static show_map picture_looks[MAPS];
+static size_t picture_count;
+
+/* Adds a map to the next picture. Texts and numbers must stay where they are until it is drawn. look: colours of show.h,
+   digits, low, high, and side, 0 for cells with their numbers; NaN is a hidden cell. texts: title, names of rows and of
+   columns, sign (NULL: none). */
+EXPORT("page_map")
+int page_map(double *values, size_t rows, size_t cols, const double look[5], const char *const texts[4],
+             const char *const *row_labels, const char *const *col_labels)
+{
+    show_map map = show_map_of(texts[0], (show_colours)look[0], texts[1], texts[2], (int)look[1]);
+    map.low = look[2], map.high = look[3], map.side = (int)look[4];
+    map.sign = texts[3], map.row_labels = row_labels, map.col_labels = col_labels;
+    if (picture_count == MAPS)
+        return 1;
+    picture_maps[picture_count] = attn_mat_of(values, ATTN_F64, rows, cols);
+    picture_looks[picture_count++] = map;
+    return 0;
+}
+
+/* Draws those that were added, `across` side by side, into the file "picture.svg". */
+EXPORT("page_picture") void page_picture(const char *title, size_t across)
+{
+    show_picture("picture.svg", title, picture_maps, picture_looks, picture_count, across);
+    picture_count = 0;
+}
+
+/* Draws `rows` lines of `cols` numbers each, the first at x_low and the last at x_high. texts: title, names of the axes. */
+EXPORT("page_lines")
+void page_lines(double *values, size_t rows, size_t cols, const char *const texts[3], const char *const *names,
+                double x_low, double x_high)
+{
+    show_chart chart = {texts[0], texts[1], texts[2], names, x_low, x_high};
+    show_lines("", "picture.svg", attn_mat_of(values, ATTN_F64, rows, cols), &chart);
+}
+
 /* ==== Masking: attn_sdpa and its options ========================================================================= */
 
 /* The options, in the order of js/masking.js's list. What is off is NaN. */
@@ -202,6 +242,80 @@ int page_attend(const double options[OPTIONS], size_t Lq, size_t Lk, size_t D, s
     attn_mat_copy(attn_mat_of(lse, ATTN_F64, Lq, 1), attn_mat_of(copies[5], ATTN_F32, Lq, 1));
     attn_mat_copy(attn_mat_of(output, ATTN_F64, Lq, Dv), attn_mat_of(copies[3], ATTN_F32, Lq, Dv));
     return 0;
+}
+
+/* ==== Token by token: without a key/value cache, and with one =================================================== */
+
+/* The bytes of one more token of one head. */
+EXPORT("page_cache_bytes") double page_cache_bytes(attn_dtype type, size_t D)
+{
+    size_t few = 0, more = 0;
+    attn_kv_cache_size(&few, 1, 1, 1024, D, D, type, 0);
+    attn_kv_cache_size(&more, 1, 1, 2048, D, D, type, 0);
+    return (double)(more - few) / 1024;
+}
+
+static attn_tensor one_head(attn_mat rows)
+{
+    return attn_bhld(rows.data, ATTN_F32, 1, 1, rows.rows, rows.cols);
+}
+
+typedef enum cached_part { KEYS, VALUES, OUTPUT, WEIGHTS, CACHED_PARTS } cached_part;
+
+/* A causal head in float over `count` tokens, the rows of x, of D numbers: all of them at once (made[0]), and one after
+   the other with a cache of `type` (made[1]), whose keys and values are as it has them. The parts are count x D, but
+   for the weights, count x count. projections: D x D, of queries, keys and values. */
+EXPORT("page_cached")
+int page_cached(attn_dtype type, size_t count, size_t D, double *x, double *projections[3],
+                double *made[2][CACHED_PARTS])
+{
+    static float copies[3 + 2 * CACHED_PARTS][CELLS];
+    attn_mat input = typed(ATTN_F32, x, copies[0], count, D), q = attn_mat_of(copies[1], ATTN_F32, count, D);
+    attn_mat all[CACHED_PARTS], step[CACHED_PARTS];
+    attn_kv_cache cache = {0};
+    attn_fault fault = {NULL, NULL, ""};
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST, NULL, 0, NULL};
+    attn_opts opts = {0};
+    int bad;
+
+    ctx.fault = &fault;
+    ctx.batch_invariant = 1; /* a token alone has the bits that it has among many */
+    opts.causal = ATTN_CAUSAL_UPPER_LEFT;
+    memset(copies[3], 0, 2 * CACHED_PARTS * sizeof copies[0]);
+    for (int n = 0; n < CACHED_PARTS; n++) {
+        all[n] = attn_mat_of(copies[3 + n], ATTN_F32, count, n == WEIGHTS ? count : D);
+        step[n] = attn_mat_of(copies[3 + CACHED_PARTS + n], ATTN_F32, count, all[n].cols);
+    }
+    for (int n = 0; n < 3; n++)
+        if (failed(attn_matmul(n == 0 ? q : all[n - 1], input, typed(ATTN_F32, projections[n], copies[2], D, D)),
+                   "attn_matmul", NULL))
+            return 1;
+    opts.weights = one_head(all[WEIGHTS]);
+    if (failed(attn_sdpa(one_head(all[OUTPUT]), one_head(q), one_head(all[KEYS]), one_head(all[VALUES]), &opts, &ctx),
+               "attn_sdpa", &fault) ||
+        failed(attn_kv_cache_init(&cache, 1, 1, count, D, D, type, 0, NULL, 0), "attn_kv_cache_init", NULL))
+        return 1;
+    cache.fault = &fault;
+    bad = 0;
+    for (size_t i = 0; i < count && !bad; i++) {
+        attn_mat row[CACHED_PARTS];
+        for (int n = 0; n < CACHED_PARTS; n++)
+            row[n] = attn_mat_rows(step[n], i, 1);
+        opts.weights = one_head(attn_mat_cols(row[WEIGHTS], 0, i + 1));
+        bad = failed(attn_kv_cache_append(&cache, one_head(attn_mat_rows(all[KEYS], i, 1)),
+                                          one_head(attn_mat_rows(all[VALUES], i, 1)), NULL),
+                     "attn_kv_cache_append", &fault) ||
+              failed(attn_kv_cache_attend(one_head(row[OUTPUT]), one_head(attn_mat_rows(q, i, 1)), &cache, &opts, &ctx),
+                     "attn_kv_cache_attend", &fault) ||
+              failed(attn_kv_cache_row(row[KEYS], &cache, 0, 0, i), "attn_kv_cache_row", &fault) ||
+              failed(attn_kv_cache_row(row[VALUES], &cache, 0, 1, i), "attn_kv_cache_row", &fault);
+    }
+    attn_kv_cache_free(&cache);
+    for (int n = 0; n < CACHED_PARTS; n++) {
+        attn_mat_copy(attn_mat_of(made[0][n], ATTN_F64, count, all[n].cols), all[n]);
+        attn_mat_copy(attn_mat_of(made[1][n], ATTN_F64, count, all[n].cols), step[n]);
+    }
+    return bad;
 }
 
 /* ==== Translation ================================================================================================ */
@@ -294,7 +408,7 @@ static void put_step(void *user, const translation *result, const beam_search *s
 
 /* ---- the weights of each block ---- */
 
-enum { PARTS = 3, BLOCKS = 16 };
+enum { PARTS = 3, BLOCKS = 64 };
 static float *attention[PARTS][BLOCKS]; /* heads x queries x keys, or NULL */
 
 static void keep(void *user, t5_part part, size_t block, attn_tensor weights)
@@ -319,18 +433,28 @@ EXPORT("page_attention") const float *page_attention(size_t part, size_t block)
     return part < PARTS && block < BLOCKS ? attention[part][block] : NULL;
 }
 
-/* Opens the model in the directory "model". */
-EXPORT("page_open") int page_open(void)
+/* Opens the model of a directory, or of a GGUF. */
+EXPORT("page_open") int page_open(const char *path)
 {
-    const char *error = t5_open(&translator, "model", NULL);
+    const char *error = t5_open(&translator, path, NULL);
+    if (!error && (translator.encoder.count > BLOCKS || translator.decoder.count > BLOCKS))
+        error = "more than 64 layers";
     snprintf(message, sizeof message, "%s", error ? error : "");
-    translator.watch.look = keep;
     return error != NULL;
 }
 
-/* Translates. The reply is at page_reply: JSON of text, score, source and target (tokens), steps (of the search),
-   blocks, heads; the weights are at page_attention. */
-EXPORT("page_translate") int page_translate(const char *text, size_t size, size_t beams, size_t max_length)
+/* The sizes of the model that is open: layers of the encoder, of the decoder, and heads. */
+EXPORT("page_sizes") size_t page_sizes(int which)
+{
+    return which == 0   ? translator.encoder.count
+           : which == 1 ? translator.decoder.count
+                        : translator.config.num_heads;
+}
+
+/* Translates. changes: of t5_watch, or NULL. The reply is at page_reply: JSON of text, score, source and target
+   (tokens), steps (of the search); the weights are at page_attention. */
+EXPORT("page_translate")
+int page_translate(const char *text, size_t size, size_t beams, size_t max_length, const unsigned char *changes)
 {
     translate_opts opts = translate_defaults();
     translate_text given;
@@ -338,6 +462,8 @@ EXPORT("page_translate") int page_translate(const char *text, size_t size, size_
     const char *error;
     char long_text[96];
     given.text = text, given.size = size;
+    memset(&result, 0, sizeof result);
+    error = translate_settle(&translator, "translation_en_to_fr", &opts);
     opts.search.beams = beams;
     opts.search.max_length = max_length;
     opts.max_source = 200;
@@ -346,7 +472,9 @@ EXPORT("page_translate") int page_translate(const char *text, size_t size, size_
     reply.size = reply.steps = 0, reply.failed = 0;
     put("{\"steps\":[", 10);
     translator.watch.look = NULL;
-    error = translate(&translator, &opts, &given, 1, &result, NULL);
+    translator.watch.changes = changes;
+    if (!error)
+        error = translate(&translator, &opts, &given, 1, &result, NULL);
     translator.watch.look = keep;
     if (!error && result.error[0]) {
         snprintf(long_text, sizeof long_text, "The sentence is too long: it has %s.", result.error);
@@ -354,9 +482,9 @@ EXPORT("page_translate") int page_translate(const char *text, size_t size, size_
     }
     if (!error)
         error = translate_again(&translator, &result);
+    translator.watch.changes = NULL;
     if (!error) {
-        put_format("],\"score\":%.9g,\"blocks\":%lu,\"heads\":%lu,\"text\":", (double)result.score,
-                   (unsigned long)translator.decoder.count, (unsigned long)translator.config.num_heads);
+        put_format("],\"score\":%.9g,\"text\":", (double)result.score);
         put_string(result.text, result.size);
         put_tokens("source", result.source, result.source_count);
         put_tokens("target", result.ids, result.count);

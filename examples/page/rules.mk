@@ -11,8 +11,8 @@ page_with = $P/vectors.base64 $P/scalar.base64 $P/config.base64 $P/weights.base6
 
 # The modules of the page's script, in the order in which they are joined. Each knows only those before it; its name
 # stands above it, for who follows an error to its line.
-page_js   = numbers engine cells grid pictures parts view steps_presets steps_sums steps_show steps masking \
-            translation training page
+page_js   = numbers engine cells grid pictures parts view steps_presets steps_sums steps_play steps_show steps masking \
+            translation_search translation_heads translation own training cache page
 
 .PHONY: page test-page page-picture
 page:                                    ## build build/page/attention.html: attention to play with, in a browser
@@ -33,16 +33,17 @@ $P/attention.html: examples/page/page.html $(page_with) examples/page/rules.mk
 
 $P/page.js: $(page_js:%=examples/page/js/%.js) examples/page/rules.mk
 	@mkdir -p $P
-	@(echo "'use strict';" && awk 'FNR == 1 { print "\n// ==== " FILENAME } { print }' $(filter %.js,$^)) > $@
+	@(echo "'use strict';" && awk 'FNR == 1 { print "\n// ==== " FILENAME } !/^ *\/\// { sub(/^ +/, ""); print }' \
+	    $(filter %.js,$^)) > $@
 
 page_model = examples/models/bundled
 $P/config.base64: $(page_model)/config.json
 $P/weights.base64: $(page_model)/model.safetensors
 $P/pieces.base64: $(page_model)/spiece.model
 $P/vectors.base64 $P/scalar.base64: %.base64: %.wasm
-$P/%.base64:
+$P/%.base64: examples/page/rules.mk
 	@mkdir -p $P
-	@base64 -w 0 $< > $@
+	@gzip -9 -n -c $(filter-out %.mk,$^) | base64 -w 0 > $@
 
 # Of the corpus; those that it was not trained on serve as examples.
 $P/words.txt: $B/grammar

@@ -1,7 +1,7 @@
 // The page in real browsers: node tests/page/page.mjs BUILD [BROWSER...]. Clicks, types, points and presses keys as a
 // person does, compares what is shown with what the examples print, and takes a picture of every panel, in both themes,
 // wide and on a phone, to BUILD/page/screens. Without names: chromium, and firefox if it is installed.
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { launch } from './browser.mjs';
@@ -19,7 +19,8 @@ const rest = (milliseconds) => browser.evaluate((n) => new Promise((done) => set
 const open = async (hash = '') => {
     await browser.open('about:blank');
     await browser.open(file + hash);
-    await rest(30);
+    const isReady = () => browser.evaluate(() => 'ready' in document.documentElement.dataset);
+    for (let n = 0; n < 400 && !await isReady(); n++) await rest(25);
 };
 const hash = async () => (await rest(250), browser.evaluate(() => location.hash));
 
@@ -48,6 +49,7 @@ async function cell(name, r, c) {
 }
 
 const stage = (n) => browser.click(`#steps-stages li:nth-child(${n}) button`);
+const THREE_INPUTS = '#panel=steps&numbers=000&step=inputs';
 const says = async (selector, part, of) => {
     const shown = await text(selector);
     checks.check(shown.includes(part), `${what}, ${of}: "${shown}" does not hold "${part}"`);
@@ -60,25 +62,55 @@ const TITLES = {
     product: 'Scores', scaled: 'Scaled scores', weights: 'Weights', weighted: 'Weighted values', output: 'Output',
 };
 
+// The page opens on six words, their weights in colour with two digits, and lines between them.
+async function opensOnColour() {
+    await open();
+    const { Weights } = await tables('steps');
+    checks.equal([Weights.length, Weights[0].slice(0, 2)], [6, ['0.21', '0.20']], `${what}: weights of six words`);
+    checks.equal((await texts('#steps-lines text')).slice(0, 2), ['Your', 'journey'], `${what}: the words at the left`);
+    const lines = await browser.evaluate(() => Array.from(document.querySelectorAll('#steps-lines path'), (path) =>
+        Number(path.getAttribute('stroke-width'))));
+    checks.equal(lines.length, 36, `${what}: a line for each weight`);
+    checks.near(lines[7], 1 + 7 * 0.24, 0.04, `${what}: the width of the line from journey to itself`);
+    await browser.hover('#steps-lines [data-from="1"].word');
+    const alone = () => browser.evaluate(() => Array.from(document.querySelectorAll('#steps-lines path'), (path) =>
+        path.style.display === 'none' ? 0 : 1).reduce((a, b) => a + b));
+    checks.equal(await alone(), 6, `${what}: a word's own lines alone`);
+    await says('#steps-sum', 'journey gives 0.14 to Your, 0.24 to journey', 'a word that looks');
+    await browser.evaluate(() => document.querySelector('#steps-lines [data-to="0"].word').focus());
+    await says('#steps-sum', 'Your gets 0.21 from Your, 0.14 from journey', 'a word with the focus');
+    const options = await texts('#steps-preset option');
+    checks.check(options.every((option) => !/00\d|notebook/.test(option)), `${what}: ${options}`);
+    const colours = await browser.evaluate(() => new Set(Array.from(document.querySelectorAll('#steps td[data-r]'),
+        (cell) => cell.style.background)).size);
+    checks.check(colours > 10, `${what}: ${colours} colours`);
+    const legends = await count('#steps-matrices .legend i');
+    checks.equal(legends, 10, `${what}: a legend for each matrix`);
+}
+
 async function showsNotebooks() {
     for (const [id, numbers] of Object.entries(want)) {
         await open();
         await browser.set('#steps-preset', id);
+        await browser.evaluate(() => { document.querySelector('#steps details').open = true; });
+        await browser.set('#steps-digits', id === '004' ? '4' : '8');
         const shown = {};
         for (let n = numbers.x ? 1 : 2; n <= 8; n++) {
             await stage(n);
             Object.assign(shown, await tables('steps'));
         }
+        const scaled = id === '002' ? 'Scaled scores' : 'Scores'; // the others divide by nothing
         for (const [name, rows] of Object.entries(numbers)) {
             const where = `${what}, notebook ${id}: ${name}`;
-            if (TITLES[name]) checks.equal(shown[TITLES[name]], rows, where);
-            else if (name.startsWith('first')) checks.equal(shown[TITLES[name.slice(5).toLowerCase()]][0], rows, where);
+            const title = { ...TITLES, scaled };
+            if (title[name]) checks.equal(shown[title[name]], rows, where);
+            else if (name.startsWith('first')) checks.equal(shown[title[name.slice(5).toLowerCase()]][0], rows, where);
         }
     }
 }
 
 async function goesThroughStages() {
-    await open();
+    await open(THREE_INPUTS);
     const titles = [await text('#steps-title')];
     for (let n = 0; n < 7; n++) {
         await browser.click('#steps-next');
@@ -91,8 +123,43 @@ async function goesThroughStages() {
     checks.equal(await text('#steps-title'), titles[0], `${what}: back to the first step`);
 }
 
+// Rows of the left factor stand beside those of the result, columns of the right one above its columns.
+async function laysOutProducts() {
+    const places = () => browser.evaluate(() => Object.fromEntries(
+        Array.from(document.querySelectorAll('#steps-matrices figure'), (figure) => {
+            const cell = (r, c) => figure.querySelector(`[data-r="${r}"][data-c="${c}"]`).closest('td');
+            const [first, other] = [cell(0, 0), cell(1, 1)].map((td) => td.getBoundingClientRect());
+            const round = (...numbers) => numbers.map(Math.round);
+            return [figure.querySelector('figcaption').firstChild.textContent.trim(),
+                { tops: round(first.top, other.top), lefts: round(first.left, other.left) }];
+        })));
+    const products = [[THREE_INPUTS.replace('inputs', 'qkv'), 'x', ['Wq', 'Wk', 'Wv'], ['Q', 'K', 'V']],
+        ['#panel=steps&step=product', 'Q', ['Kᵀ'], ['Scores']],
+        ['#panel=steps&step=output', 'Weights', ['V'], ['Output']]];
+    for (const [link, left, above, corner] of products) {
+        await open(link);
+        const at = await places();
+        corner.forEach((name, n) => {
+            checks.equal(at[name].tops, at[left].tops, `${what}: rows of ${left} and ${name}`);
+            checks.equal(at[name].lefts, at[above[n]].lefts, `${what}: columns of ${above[n]} and ${name}`);
+            checks.check(at[above[n]].tops[1] < at[name].tops[0] && at[left].lefts[1] < at[name].lefts[0],
+                `${what}: ${name} is in the corner`);
+        });
+        checks.equal((await texts('#steps-matrices .sign')).sort(), ['=', '×'], `${what}: signs of ${link}`);
+    }
+    await open('#panel=steps&numbers=000&step=product');
+    await browser.type(await cell('Kᵀ', 2, 0), '5');
+    await stage(2);
+    checks.equal((await tables('steps')).K[0], ['0', '1', '5'], `${what}: a number of K, changed where it is turned over`);
+    await browser.resize(390, 844);
+    await open('#panel=steps&step=product');
+    const { Q, Kᵀ, Scores } = await places();
+    checks.check(Q.tops[0] < Kᵀ.tops[0] && Kᵀ.tops[0] < Scores.tops[0], `${what}: one below the other on a phone`);
+    await browser.resize(1280, 800);
+}
+
 async function showsSums() {
-    await open();
+    await open(THREE_INPUTS);
     await stage(2);
     await browser.hover(await cell('Q', 2, 1));
     await says('#steps-sum', '1 × 0 + 1 × 0 + 1 × 0 + 1 × 1 = 1', 'sum of Q');
@@ -106,20 +173,57 @@ async function showsSums() {
     await stage(7);
     await browser.click(await cell('Weights', 2, 0));
     await browser.hover(await cell('Weighted values', 1, 1));
-    await says('#steps-sum', 'input 2: its weight × its value = 0.8805369 × 8 = 7.0442952', 'a weighted value');
-    await stage(8);
-    await browser.hover(await cell('Output', 0, 0));
-    await says('#steps-sum', '0.063378938 × 1 + 0.46831053 × 2 + 0.46831053 × 2 = 1.9366211', 'sum of an output');
+    await says('#steps-sum', 'input 2: its weight × its value = 8.80536902e-01 × 8 = ', 'a weighted value');
+    await open('#panel=steps&step=output');
+    await browser.hover(await cell('Output', 1, 0));
+    await says('#steps-sum', '0.14 × 0.43 + 0.24 × 0.55 + 0.23 × 0.57 + 0.12 × 0.22 + 0.11 × 0.77 + 0.16 × 0.05 = 0.44 ' +
+        '(in the 2 digits shown)', 'a sum in the digits shown');
+    await open(THREE_INPUTS);
     await stage(5);
     await browser.set('#steps-mask', 'causal');
     await browser.hover(await cell('Masked scores', 0, 1));
     await says('#steps-sum', 'input 2 comes after input 1', 'a hidden score');
     await stage(6);
-    checks.equal((await tables('steps')).Weights[0], ['1', '0', '0'], `${what}: the first query sees itself alone`);
+    const { Weights, 'Masked scores': masked } = await tables('steps');
+    checks.equal([Weights[0], masked[0][1]], [['1', '0', '0'], '−∞'], `${what}: the first query sees itself alone`);
+    await stage(5);
+    await browser.set('#steps-mask', '');
+    await stage(6);
+    checks.check(!('Masked scores' in await tables('steps')), `${what}: no masked scores where nothing is masked`);
+}
+
+// All stages by themselves: cells appear one by one, and it can be stopped, and goes on.
+async function plays() {
+    await open('#panel=steps&numbers=000&step=product');
+    for (let n = 0; n < 4; n++) await browser.click('#steps-faster');
+    const filled = async () => (await tables('steps')).Scores?.flat().filter(Boolean).length;
+    await browser.click('#steps-play');
+    checks.equal(await filled(), 0, `${what}: empty at first`);
+    const seen = new Set(), sums = new Set();
+    for (let n = 0; n < 20; n++) {
+        await rest(60);
+        seen.add(await filled());
+        sums.add(await text('#steps-sum'));
+    }
+    checks.check(seen.size > 2 && sums.size > 5, `${what}: cells ${[...seen]}, and ${sums.size} sums`);
+    await browser.click('#steps-play');
+    const [title, sum] = [await text('#steps-title'), await text('#steps-sum')];
+    await rest(400);
+    checks.equal([await text('#steps-title'), await text('#steps-sum')], [title, sum], `${what}: a pause`);
+    await browser.click('#steps-play');
+    for (let n = 0; n < 300 && !(await text('#steps-title')).startsWith('8'); n++) await rest(100);
+    await says('#steps-title', '8. Output', 'it comes to the last step');
+    await stage(3);
+    checks.equal(await filled(), 9, `${what}: all numbers are there where it is left`);
+    await browser.prefer({ dark: false, reducedMotion: true });
+    await open();
+    const isShown = await browser.evaluate(() => document.querySelector('#steps-play').getClientRects().length);
+    checks.equal(isShown, 0, `${what}: not where reduced motion is asked for`);
+    await browser.prefer({ dark: false });
 }
 
 async function takesNumbers() {
-    await open();
+    await open(THREE_INPUTS);
     await stage(1);
     await browser.type(await cell('x', 0, 0), '3');
     await stage(2);
@@ -135,14 +239,22 @@ async function takesNumbers() {
     await stage(2);
     checks.equal((await tables('steps')).Q[1], ['2', '2', '2'].map((n) => `${n}.00000000`), `${what}: undone`);
     const box = await cell('x', 0, 0);
-    const mistakes = [['abc', '“abc” is no number'], ['', 'is empty'], ['1e', '“1e” is no number'], ['3', '']];
-    for (const [typed, said] of mistakes) {
+    await browser.type(box, 'abc');
+    await says('#notice', '“abc” is no number', '"abc" typed');
+    await browser.press('Tab');
+    await browser.type(box, '3');
+    for (const [typed, said] of [['', 'is empty'], ['-', '“-” is no number'], ['.', '“.” is no number']]) {
         await browser.type(box, typed);
-        await says('#notice', said, `"${typed}" typed`);
+        checks.equal(await text('#notice'), '', `${what}: "${typed}" is no error while it is typed`);
         await browser.press('Tab');
+        await says('#notice', said, `"${typed}" left`);
         const left = await browser.evaluate((s) => document.querySelector(s).value, box);
-        checks.equal(left, typed === '1e' ? '1' : '3', `${what}: "${typed}" changes nothing`);
+        checks.equal(left, '3', `${what}: "${typed}" changes nothing`);
+        await browser.type(box, '3');
     }
+    await browser.type(box, '1e');
+    checks.equal(await text('#notice'), '', `${what}: "1e" is no error while it is typed`);
+    await browser.type(box, '3');
     const unusual = [['NaN', 'NaN or infinite'], ['1e999', 'NaN or infinite'],
         ['1e308', 'V has a number that is NaN or infinite']];
     for (const [typed, said] of unusual) {
@@ -184,7 +296,7 @@ async function takesSentences() {
 }
 
 async function goesByKeys() {
-    await open();
+    await open(THREE_INPUTS);
     await stage(3);
     await browser.evaluate((s) => document.querySelector(s).focus(), await cell('Scores', 0, 0));
     await browser.press('ArrowRight');
@@ -237,7 +349,7 @@ async function masks() {
     }
     await given({ causal: 1 });
     await browser.hover('#masking-map [data-r="2"][data-c="4"]');
-    await says('#masking-sum', 'key 4 comes after position 2, where query 2 stands (causal)', 'why a key is hidden');
+    await says('#masking-sum', '“neighbour” comes after “my” (causal)', 'why a key is hidden');
     await browser.hover('#masking-map [data-r="2"][data-c="1"]');
     await says('#masking-sum', 'Weight: exp(', 'where a weight comes from');
     await says('#masking-explain', 'computed in float', 'explain');
@@ -271,16 +383,38 @@ async function translates() {
     const read = await count('#translation-read span'), written = await count('#translation-written span');
     for (const [part, cells] of [['cross', read * written], ['encoder', read * read], ['decoder', written * written]]) {
         await browser.set('#translation-part', part);
-        const heads = await count('#translation-heads canvas'), weights = await count('#translation-picture rect');
-        checks.equal([heads, weights], [12, cells], `${what}: heads of ${part}`);
+        const heads = await count('#translation-heads canvas'), weights = await count('#translation-map [data-r]');
+        checks.equal([heads, weights], [13, cells], `${what}: heads of ${part}, and their mean`);
+        const hidden = await count('#translation-map td.hidden-key');
+        checks.equal(hidden, part === 'decoder' ? written * (written - 1) / 2 : 0, `${what}: hidden in ${part}`);
     }
     await browser.click('#translation-heads button:nth-child(7)');
-    await says('#translation-picture', 'layer 2, head 3', 'a head that was pressed');
-    await browser.hover('#translation-picture [data-r="1"][data-c="0"]');
+    await says('#translation-map', 'Layer 2, head 3', 'a head that was pressed');
+    await browser.hover('#translation-map [data-r="1"][data-c="0"]');
     await says('#translation-sum', 'of its attention', 'a weight');
+    await browser.click('#translation-heads button:nth-child(13)');
+    await says('#translation-map', 'Mean of all heads', 'the mean');
+    await browser.set('#translation-part', 'cross');
+    const [output1, map] = await browser.evaluate(() => ['#translation-target', '#translation-map'].map((selector) =>
+        document.querySelector(selector).getBoundingClientRect()));
+    checks.check(map.top - output1.bottom < 60, `${what}: the map is ${map.top - output1.bottom} px below the French`);
+    const tinted = (id) => browser.evaluate((id) => Array.from(document.querySelectorAll(`#translation-${id} span`),
+        (token) => token.style.background).filter(Boolean).length, id);
+    await browser.hover('#translation-written span:nth-child(3)');
+    checks.equal([await tinted('read'), await tinted('written')], [read, 0], `${what}: what a token looks at`);
+    await says('#translation-sum', 'looks most at', 'a token written');
+    await browser.hover('#translation-read span:nth-child(3)');
+    checks.equal([await tinted('read'), await tinted('written')], [0, written], `${what}: from where it is looked at`);
+    await browser.evaluate(() => document.querySelector('#translation-read span').focus());
+    await says('#translation-sum', 'is looked at most from', 'a token read');
+    await browser.evaluate(() => { document.querySelector('#translation-tree').closest('details').open = true; });
     checks.check(await count('#translation-tree rect') > 8, `${what}: beams`);
     await browser.set('#translation-beams', 1);
     checks.equal(await count('#translation-tree rect'), written - 1, `${what}: one beam`);
+    await says('#translation-trust', 'as sure as', 'a sentence that it knows');
+    await browser.type('#translation-source', 'with with dog dog it it');
+    await rest(900);
+    await says('#translation-trust', 'probably wrong', 'no sentence');
     await browser.type('#translation-source', 'The zebra eats <b>Apples</b>');
     await rest(900);
     const marked = await texts('#translation-unknown mark');
@@ -295,42 +429,266 @@ async function translates() {
     checks.check((await text('#translation-target')).split(' ').length > 2, `${what}: another sentence`);
 }
 
+// Heads that are switched off or made uniform: the sentence is translated again, and the change is marked.
+async function knocksOut() {
+    await open('#panel=translation');
+    const french = await text('#translation-target'), score = await text('#translation-score');
+    const isBefore = () => browser.evaluate(() => !document.querySelector('#translation-before').hidden);
+    checks.check(!await isBefore(), `${what}: nothing is changed at first`);
+    await browser.click('#translation-example');
+    checks.equal(await count('#translation-heads .off'), 1, `${what}: the head of the example is crossed out`);
+    checks.check((await text('#translation-target')).length > 2 * french.length, `${what}: without it words come again`);
+    await browser.click('#translation-as-trained');
+    await browser.set('#translation-part', 'decoder');
+    await browser.click('#translation-heads button:nth-child(1)');
+    await browser.set('#translation-layer-change', 1);
+    const [other, marks] = [await text('#translation-target'), await count('#translation-target mark')];
+    checks.check(other !== french && await isBefore(), `${what}: a layer off: ${other}`);
+    checks.equal(await count('#translation-heads .off'), 4, `${what}: four heads are crossed out`);
+    const gone = await texts('#translation-before del'), words = (s) => s.split(' ');
+    checks.equal(marks, words(other).length - (words(french).length - gone.length), `${what}: words come and gone`);
+    checks.check(marks + gone.length > 0, `${what}: ${marks} words are marked, and ${gone} are struck`);
+    await says('#translation-before', score, 'the score as trained');
+    await says('#translation-trust', 'heads are changed', 'a score of changed heads');
+    const weights = () => browser.evaluate(() => new Set(Array.from(
+        document.querySelectorAll('#translation-map [data-r]'),
+        (cell) => cell.getAttribute('aria-label').replace('hidden ', ''))).size);
+    checks.equal(await weights(), 1, `${what}: all its weights are 0`);
+    await browser.set('#translation-head-change', 2);
+    checks.equal(await count('#translation-heads .uniform'), 1, `${what}: one head is uniform`);
+    const third = await browser.evaluate(() => Array.from(document.querySelectorAll('#translation-map [data-r="2"]'),
+        (cell) => cell.getAttribute('aria-label')));
+    checks.equal(third.slice(0, 4), ['0.33', '0.33', '0.33', 'hidden 0.00'], `${what}: a uniform row`);
+    const link = await hash();
+    checks.check(link.includes('decoder-1-1-uniform') && link.includes('decoder-1-2-off'), `${what}: ${link}`);
+    await browser.set('#translation-part', 'encoder');
+    await browser.set('#translation-head-change', 1);
+    checks.equal(await count('#translation-heads .off'), 1, `${what}: a head of the encoder`);
+    await browser.set('#translation-part', 'cross');
+    await browser.set('#translation-head-change', 1);
+    checks.equal(await count('#translation-heads .off'), 1, `${what}: a head of cross-attention`);
+    await browser.click('#translation-as-trained');
+    checks.equal([await text('#translation-target'), await isBefore()], [french, false], `${what}: all as trained`);
+    await open('#panel=translation&changed=cross-3-9-off,nonsense');
+    await says('#notice', '“cross-3-9-off”', 'a link to a head that there is not');
+    await says('#notice', '“nonsense”', 'a link to nothing');
+}
+
+// Gives files to the page, as one who chooses them, or drops them.
+const giveFiles = (files, isDropped) => browser.evaluate((files, isDropped) => {
+    const transfer = new DataTransfer();
+    for (const [name, base64] of files)
+        transfer.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], name));
+    if (isDropped) {
+        const drop = new DragEvent('drop', { dataTransfer: transfer, bubbles: true });
+        document.querySelector('#translation').dispatchEvent(drop);
+    } else {
+        document.querySelector('#own-files').files = transfer.files;
+        document.querySelector('#own-files').dispatchEvent(new Event('change'));
+    }
+}, files, isDropped);
+
+// The reader's own model, as a directory and as a GGUF: what the program says of the same files.
+async function takesModels() {
+    const golden = 'examples/models/tests/golden', base64 = (path) => readFileSync(path).toString('base64');
+    const directory = (name) => readdirSync(`${golden}/t5/${name}`).filter((file) => !/golden|changes/.test(file))
+        .map((file) => [file, base64(`${golden}/t5/${name}/${file}`)]);
+    const sentence = 'the cat sees', said = (path) => run(build, '05_translate', '--beams', '4', '--max-length', '100',
+        path, sentence).replace(/\n$/, '');
+    const models = [['t5_f32', directory('t5_f32'), `${golden}/t5/t5_f32`, false],
+        ['v1_1_bf16', directory('v1_1_bf16'), `${golden}/t5/v1_1_bf16`, true],
+        ['t5_f16.gguf', [['t5_f16.gguf', base64(`${golden}/gguf/t5_f16.gguf`)]], `${golden}/gguf/t5_f16.gguf`, true]];
+    await open('#panel=translation');
+    await browser.type('#translation-source', sentence);
+    await rest(600);
+    const french = await text('#translation-target');
+    let before = french;
+    for (const [name, files, path, isDropped] of models) {
+        await giveFiles(files, isDropped);
+        await says('#own-says', 'MB. A sentence takes about', `${name}: size and time before it runs`);
+        checks.equal(await text('#translation-target'), before, `${what}: ${name} does not run yet`);
+        await browser.click('#own-use');
+        for (let n = 0; n < 40 && !(await text('#own-says')).startsWith('Your model'); n++) await rest(100);
+        await says('#own-says', 'Your model translates', name);
+        checks.equal((await text('#translation-target')).replace(/\s+/g, ' '), said(path).replace(/\s+/g, ' '),
+            `${what}: ${name} says what the program says`);
+        const isShown = await browser.evaluate(() => !document.querySelector('#translation-trust').hidden);
+        checks.check(!isShown && await count('#translation-heads canvas') > 1, `${what}: ${name}: heads, and no badge`);
+        await browser.set('#translation-layer-change', 1);
+        checks.check((await count('#translation-heads .off')) > 0, `${what}: ${name}: heads can be switched off`);
+        await browser.click('#translation-as-trained');
+        before = await text('#translation-target');
+    }
+    checks.check((await hash()).includes('model=own'), `${what}: the link says that it was another model`);
+    await browser.click('#own-back');
+    checks.equal(await text('#translation-target'), french, `${what}: the small model is back`);
+    const [all] = models.map(([, files]) => files), config = all.find(([name]) => name === 'config.json');
+    const broken = all.map(([name, bytes]) => [name, name === 'model.safetensors' ? bytes.slice(0, 4000) : bytes]);
+    const mistakes = [[all.filter((file) => file !== config), 'config.json is missing'], [[['notes.txt', 'YQ==']], 'None of these files'],
+        [[config], 'model.safetensors is missing'], [[...models[2][1], config], 'A GGUF stands for itself']];
+    for (const [files, message] of mistakes) {
+        await giveFiles(files, true);
+        await says('#own-says', message, 'files that are no model');
+    }
+    await giveFiles([...broken, ['notes.txt', 'YQ==']], false);
+    await says('#own-says', 'Left out: notes.txt', 'another file');
+    await browser.click('#own-use');
+    for (let n = 0; n < 40 && (await text('#own-says')).startsWith('Reading'); n++) await rest(100);
+    await says('#own-says', 'This model cannot be used: ', 'a broken file');
+    checks.equal(await text('#translation-target'), french, `${what}: the small model stays`);
+    await open('#panel=translation&model=own');
+    await says('#notice', 'choose its files', 'a link made with another model');
+}
+
 // ---- panel 4 ----
+
+const stepShown = async () => Number((await text('#training-status')).match(/Step (\d+)/)[1]);
+const pictures = () => browser.evaluate(() => Number(document.querySelector('#training-look').max));
+const drawn = () => browser.evaluate(() => Array.from(document.querySelectorAll('#training-heads canvas'),
+    (canvas) => canvas.toDataURL()).join());
+const pointsOfLines = () => browser.evaluate(() => {
+    const lines = Array.from(document.querySelectorAll('#training-chart path[fill=none]'));
+    return lines.map((line) => line.getAttribute('d').split(/[ML]/).length - 1);
+});
 
 async function trains() {
     await open('#panel=training');
     await says('#training-status', 'Step 0 of 1000', 'before training');
     await browser.click('#training-step');
     await says('#training-status', 'Step 1 of 1000. Loss of new letters 2.82', 'one step');
-    const before = await text('#training-heads');
     await browser.set('#training-speed', 25);
     await browser.click('#training-run');
-    await rest(1500);
+    await rest(700);
     await browser.click('#training-run');
-    const step = Number((await text('#training-status')).match(/Step (\d+)/)[1]);
-    checks.check(step > 25 && await text('#training-heads') !== before, `${what}: training goes on, to step ${step}`);
-    const points = await browser.evaluate(() => {
-        const lines = Array.from(document.querySelectorAll('#training-chart path[fill=none]'));
-        return lines.map((line) => line.getAttribute('d').split(/[ML]/).length - 1);
-    });
-    checks.equal(points, [step, step], `${what}: two lines of so many points`);
+    const step = await stepShown();
+    checks.check(step > 5 && step < 250, `${what}: training goes on, to step ${step}`);
+    checks.equal(await pictures(), step, `${what}: a picture a step`);
+    checks.equal(await pointsOfLines(), [step, step], `${what}: two lines of so many points`);
     await rest(300);
     await says('#training-status', `Step ${step} of`, 'a pause');
     await open('#panel=training&at=250&pace=25');
-    for (let n = 0; n < 60 && !(await text('#training-status')).startsWith('Step 250'); n++) await rest(250);
+    await trainedTo(250);
     const status = 'Step 250 of 1000. Loss of new letters 3.07, of repeated ones 0.11';
     await says('#training-status', status, 'the loss that the example prints');
     const shares = '0.77 goes to the letter before, 0.01 to the one that followed';
     await says('#training-heads', shares, 'what the example prints of layer 1');
-    await browser.hover('#training-heads figure:nth-child(1) [data-r="5"][data-c="4"]');
-    await says('#training-sum', 'gives letter 5', 'a weight');
+    await browser.hover('#training-heads figure:nth-child(4) canvas');
+    await says('#training-sum', 'layer 2, head 2: letter 1', 'a weight that is pointed at');
+    await browser.evaluate(() => document.querySelector('#training-heads canvas').focus());
+    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight']) await browser.press(key);
+    await says('#training-sum', 'layer 1, head 1: letter 3', 'a weight, by keys');
+    await says('#training-sum', 'Here a head comes to look', 'a weight where a head comes to look');
+    await browser.click('#training-step');
+    checks.equal([await stepShown(), await pictures()], [251, 251], `${what}: one step more`);
+    await browser.click('#training-run');
+    await rest(700);
+    await browser.click('#training-run');
+    const [last, count] = [await stepShown(), await pictures()];
+    checks.equal(count, 251 + Math.ceil((last - 251) / 25), `${what}: 25 steps a picture, to step ${last}`);
+}
+
+async function looksBackAtTraining() {
+    await open('#panel=training&at=60');
+    await trainedTo(60);
+    const newest = await drawn();
+    await browser.set('#training-look', 7);
+    const then = [await text('#training-status'), await drawn()];
+    await says('#training-status', 'Step 7 of', 'the slider back');
+    checks.equal(await pointsOfLines(), [7, 7], `${what}: the losses that were`);
+    checks.check((await hash()).includes('look=7'), `${what}: the link looks back`);
+    await browser.set('#training-look', 60);
+    checks.equal([await stepShown(), await drawn() === newest], [60, true], `${what}: the newest again`);
+    await browser.set('#training-look', 7);
+    checks.equal([await text('#training-status'), await drawn()], then, `${what}: the same picture`);
+    await browser.click('#training-step');
+    checks.equal(await stepShown(), 61, `${what}: training goes on from the newest step`);
+    await open('#panel=training&at=60&look=7');
+    for (let n = 0; n < 60 && await stepShown() !== 7; n++) await rest(100);
+    checks.equal([await text('#training-status'), await pictures()], [then[0], 60], `${what}: a link that looks back`);
+}
+
+// The cells of a head that have a frame, which alone is more red than blue: [row, column] of each.
+const framesOf = (n) => browser.evaluate((n) => {
+    const canvas = document.querySelectorAll('#training-heads canvas')[n], side = canvas.width / 24;
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    const pixel = (r, c) => data.subarray(4 * (canvas.width * Math.round((r + 0.5) * side) + c * side));
+    const cells = Array.from({ length: 24 * 24 }, (_, i) => [Math.floor(i / 24), i % 24]);
+    return cells.filter(([r, c]) => pixel(r, c)[0] > pixel(r, c)[2] + 40);
+}, n);
+
+async function framesWhereHeadsLook() {
+    await browser.resize(1200, 900);
+    await open('#panel=training&at=3');
+    await trainedTo(3);
+    const letters = await texts('#training-letters tr:first-child td');
+    const cells = letters.flatMap((_, r) => letters.map((_, c) => [r, c]));
+    const before = cells.filter(([r, c]) => c === r - 1);
+    const followed = cells.filter(([r, c]) => c >= 1 && c <= r && letters[c - 1] === letters[r]);
+    for (const n of [0, 1, 2, 3])
+        checks.equal(await framesOf(n), n < 2 ? before : followed, `${what}: frames of map ${n}`);
+    await browser.hover('#training-heads canvas');
+    const bottom = await browser.evaluate(() => document.querySelector('#training').getBoundingClientRect().bottom);
+    checks.check(bottom <= 900, `${what}: all of training is in the window, which it leaves at ${bottom}`);
+    await browser.resize(1280, 800);
+}
+
+// ---- panel 5 ----
+
+async function cachesTokens() {
+    await open('#panel=cache&step=1');
+    const framed = (id) => count(`#cache-${id} figure:first-child td.framed`);
+    const words = (await texts('#cache-words span')).length;
+    for (let step = 1; step <= words; step++) {
+        checks.equal([await framed('without'), await framed('cached')], [8 * step, 8], `${what}: new at step ${step}`);
+        checks.equal(await count('#cache-costs tbody tr'), step, `${what}: costs of ${step} steps`);
+        await browser.click('#cache-next');
+    }
+    await says('#cache-costs-without', 'Step 8: 2,112 multiplications, 8,832 in all', 'without a cache');
+    await says('#cache-costs-cached', 'Step 8: 320 multiplications, 2,112 in all', 'with a cache');
+    const isLast = await browser.evaluate(() => document.querySelector('#cache-next').disabled);
+    checks.check(isLast, `${what}: no token after the last`);
+    const { 'Weights, all computed': all, 'Weights of the new word': row } = await tables('cache');
+    const isNear = all[7].every((w, n) => Math.abs(w - row[0][n]) <= 0.011);
+    checks.check(isNear, `${what}: ${all[7]} are the weights ${row[0]}`);
+    await browser.click('#cache-back');
+    await says('#cache-costs-cached', 'Step 7', 'back');
+    await browser.click('#cache-begin');
+    await says('#cache-costs-cached', 'Step 1: 208', 'begun anew');
+    await browser.click('#cache-play');
+    await rest(1500);
+    await browser.click('#cache-play');
+    const played = await text('#cache-costs-cached');
+    checks.check(/^Step [23]:/.test(played), `${what}: tokens that come by themselves: ${played}`);
+    await rest(1400);
+    checks.equal(await text('#cache-costs-cached'), played, `${what}: a pause`);
+}
+
+async function keepsTypes() {
+    await open('#panel=cache&step=6');
+    for (const [type, bytes] of [['f32', 64], ['f16', 32], ['i8', 24]]) {
+        await browser.set('#cache-type', type);
+        await says('#cache-costs-cached', `${6 * bytes} bytes are kept: ${bytes} for`, `bytes of ${type}`);
+        const errors = (await tables('cache'))['Error of these weights'].flat();
+        checks.equal(errors.every((x) => x === '0'), type === 'f32', `${what}: errors of ${type}: ${errors}`);
+    }
+    await browser.hover('#cache-errors figure:nth-child(2) [data-r="1"][data-c="0"]');
+    await says('#cache-sum', 'of its attention with a cache of i8', 'an error');
+    await browser.evaluate(() => document.querySelector('#cache-cached [data-r="0"]').focus());
+    await browser.press('ArrowRight');
+    await says('#cache-sum', 'Number 2 of the key of word 1, “the”', 'a key, by keys');
+    await says('#cache-sum', 'kept since step 1', 'a key that is kept');
+    await browser.type('#cache-sentence', 'x '.repeat(20));
+    await says('#notice', 'at most 16 words', 'twenty words');
+    await browser.type('#cache-sentence', ' ');
+    await says('#notice', 'The sentence is empty', 'an empty sentence');
+    checks.equal(await count('#cache-words span'), 16, `${what}: the words stay`);
 }
 
 // ---- saving, links, appearance ----
 
 async function saves() {
-    const parts = { steps: '9.82007865e-01', masking: 'query 3', translation: '▁transformateurs',
-        training: 'repeated letters' };
+    const parts = { steps: '>0.24<', masking: 'neighbour', translation: 'transformateurs', training: 'repeated letters',
+        cache: 'eights' };
     for (const [panel, part] of Object.entries(parts)) {
         await open(panel === 'steps' ? '#panel=steps&step=weights' : `#panel=${panel}`);
         const { name, text: svg } = await browser.download(() => browser.click('#export'));
@@ -379,8 +737,13 @@ const CHANGES = {
         await browser.click('#translation-heads button:nth-child(6)');
     },
     async training() {
-        await browser.click('#training-step');
-        await browser.click('#training-step');
+        for (let n = 0; n < 3; n++) await browser.click('#training-step');
+        await browser.set('#training-look', 2);
+    },
+    async cache() {
+        await browser.type('#cache-sentence', 'a token & another, 100% |;"= 😀');
+        await browser.click('#cache-next');
+        await browser.set('#cache-type', 'f16');
     },
 };
 
@@ -396,6 +759,7 @@ const BAD_LINKS = [
     '#panel=masking&lq=1e9&lk=-3&softcap=NaN&causal=7',
     '#panel=translation&beams=99&layer=0&text=%E0%A4%A',
     '#panel=training&at=-5',
+    '#panel=cache&step=0&type=f64',
 ];
 
 async function keepsLinks() {
@@ -421,8 +785,9 @@ async function keepsLinks() {
     for (const name of ['lq', 'lk', 'softcap', 'causal'])
         await says('#notice', `“${name}”`, 'all that is wrong with a link');
     await open('#nothing=%&&&==');
-    checks.equal(await text('#steps-title'), '1. Inputs and weights', `${what}: a link without sense`);
-    await open(`#panel=steps&numbers=sentence&sentence=${encodeURIComponent(`a\u0001b ${'x'.repeat(195)}😀 y`)}`);
+    checks.equal(await text('#steps-title'), '6. Softmax: scores become weights', `${what}: a link without sense`);
+    const odd = encodeURIComponent(`a\u0001b ${'x'.repeat(195)}😀 y`);
+    await open(`#panel=steps&numbers=sentence&step=inputs&sentence=${odd}`);
     await browser.type(await cell('x', 0, 0), '2');
     checks.check((await hash()).includes('numbers=own'), `${what}: a link of half a character`);
 }
@@ -447,6 +812,7 @@ const VIEWS = {
     masking: '#panel=masking&left=3&alibi=0.25',
     translation: '#panel=translation',
     training: '#panel=training&at=200&pace=25',
+    cache: '#panel=cache&step=6',
 };
 
 // Waits until training has come to a step, for 15 seconds at most.
@@ -461,10 +827,22 @@ async function looksRightOnce(panel, size, dark) {
     if (panel === 'training') await trainedTo(200);
     await browser.screenshot(`${screens}/${browser.name}-${name}.png`);
     const excess = await browser.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    if (size === 'phone') await isHandy(name);
     const theme = await browser.evaluate(() => document.documentElement.dataset.theme);
     checks.equal(await nameless(), [], `${what}: everything in ${name} has a name`);
     checks.equal(excess, 0, `${what}: ${name} is as wide as the window`);
     checks.equal(theme, dark ? 'dark' : 'light', `${what}: theme of ${name}`);
+}
+
+// On a phone the tabs are on one line, and the first matrix is near the top.
+async function isHandy(name) {
+    const [lines, first] = await browser.evaluate(() => {
+        const tops = Array.from(document.querySelectorAll('[role=tab]'), (tab) => tab.offsetTop);
+        const maps = document.querySelectorAll('[role=tabpanel]:not([hidden]) :is(figure.matrix, canvas)');
+        return [new Set(tops).size, Math.min(...Array.from(maps, (map) => map.getBoundingClientRect().top + scrollY))];
+    });
+    checks.equal(lines, 1, `${what}: the tabs of ${name} are on one line`);
+    checks.check(first <= 330, `${what}: the first matrix of ${name} is ${first} px from the top`);
 }
 
 // The beginnings of elements that have no name for a screen reader.
@@ -491,7 +869,7 @@ async function reachesOptions() {
 
 // What the buttons of the page's head do, and the others that nothing else presses.
 async function pressesButtons() {
-    await open('#panel=steps&step=scaled');
+    await open('#panel=steps&numbers=000&step=scaled');
     await browser.set('#steps-scale', 'own');
     await browser.type('#steps-divisor', '4');
     checks.equal((await tables('steps'))['Scaled scores'][1], ['1', '4', '3'], `${what}: divided by 4`);
@@ -509,7 +887,7 @@ async function pressesButtons() {
     checks.check(marks[2].every((mark, i) => mark === '·' || mark === 'good' || mark === 'bad') &&
         marks[2].includes('good') && marks[2].includes('bad'), `${what}: guesses are marked`);
     await open('#panel=translation');
-    await browser.evaluate(() => document.querySelector('#translation-picture svg').focus());
+    await browser.evaluate(() => document.querySelector('#translation-map [data-r]').focus());
     await browser.press('ArrowDown');
     await says('#translation-sum', 'Writing “est”, this head gives “translate”', 'arrow keys in a picture');
 }
@@ -529,7 +907,9 @@ async function looksRight() {
 }
 
 const tests = {
-    showsNotebooks, goesThroughStages, showsSums, takesNumbers, takesSentences, goesByKeys, masks, translates, trains,
+    opensOnColour, showsNotebooks, goesThroughStages, laysOutProducts, showsSums, plays, takesNumbers, takesSentences,
+    goesByKeys, masks, translates, knocksOut, takesModels, trains, looksBackAtTraining, framesWhereHeadsLook,
+    cachesTokens, keepsTypes,
     saves, keepsLinks, goesBack, reachesOptions, pressesButtons, looksRight,
 };
 

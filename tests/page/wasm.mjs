@@ -11,9 +11,9 @@ const model = new Map(['config.json', 'model.safetensors', 'spiece.model'].map((
 
 // The page's script without a document: its functions, and the panels, which use `engine`.
 function loadPage(engine) {
-    const names = 'Engine, MASKING, PRESETS, TITLES, fixed, hash, listed, masking, matrix, numbersOfSentence, ' +
-        'parseNumber, plainNumber, range, readMatrix, rowOf, shade, short, steps, svgDocument, svgHeatmap, ' +
-        'svgLines, translation, writeMatrix';
+    const names = 'Engine, HIDDEN, MASKING, PRESETS, TITLES, WEIGHTS, cache, fixed, inkOn, listed, masking, matrix, own, ' +
+        'numbersOfSentence, parseNumber, plainNumber, range, readMatrix, rowOf, scaleOf, shade, short, steps, ' +
+        'writeMatrix';
     return new Function(`${source}; return { ${names}, use(e) { engine = e; } };`)(engine);
 }
 
@@ -30,6 +30,7 @@ function checkPresets(name) {
     for (const [id, want] of Object.entries(presets(build, `${build}/page`))) {
         page.steps.take(page.PRESETS[id]);
         page.steps.preset = id;
+        page.steps.digits = page.PRESETS[id].printed ?? page.steps.digits;
         page.steps.compute();
         const got = (matrix) => rowsOf(page.steps.content(matrix)), what = `${name}, notebook ${id}`;
         for (const [matrix, rows] of Object.entries(want)) {
@@ -45,36 +46,42 @@ function checkPresets(name) {
     }
 }
 
-// The sum of "1 × 2 + (−3) × 4".
-function sumOf(text) {
-    const number = (word) => Number(word.replace(/[()]/g, '').replaceAll('−', '-'));
-    const product = (term) => term.split(' × ').reduce((all, word) => all * number(word), 1);
-    return text.split(' + ').reduce((all, term) => all + product(term), 0);
+const numberOf = (word) => Number(word.replace(/[()]/g, '').replaceAll('−', '-'));
+
+// The sum of "1 × 2 + (−3) × 4", and how far it may be off where each number is rounded to so many digits.
+function sumOf(text, digits) {
+    const products = text.split(' + ').map((term) => term.split(' × ').map(numberOf));
+    return { sum: products.reduce((all, [a, b]) => all + a * b, 0),
+        bound: products.reduce((all, [a, b]) => all + (Math.abs(a) + Math.abs(b) + 1) * 10 ** -digits, 0) };
 }
 
-// The sum that a cell shows ends in the cell's number, and its terms add up to it.
+// The sum that a cell shows ends in what is in the cell, and its terms, as they are shown, add up to it.
 function checkSums(name) {
-    for (const id of Object.keys(page.PRESETS)) {
-        page.steps.take(page.PRESETS[id]);
-        page.steps.preset = id;
-        page.steps.causal = id === '004';
-        page.steps.compute();
-        for (const matrix of ['q', 'k', 'v', 'product', 'scaled', 'masked', 'weights', 'weighted', 'output']) {
-            const m = page.steps[matrix] || page.steps.result[matrix];
-            for (let n = 0; n < m.rows * m.cols; n++) {
-                const { text } = page.steps.explain(matrix, Math.floor(n / m.cols), n % m.cols);
-                const what = `${name}, notebook ${id}, ${matrix} ${n}: ${text}`;
-                const value = m.values[n], end = Number(text.split(' = ').pop().replace('−', '-'));
-                if (!text.includes(' = ') || value === -Infinity || text.includes('exp(−∞) = 0')) continue;
-                checks.check(Math.abs(end - value) <= 1e-7 * Math.abs(value), what);
-                const sum = text.match(/(?:times|=) [^=]*= ((?:\(?−?[\d.e−+]+\)? × \(?−?[\d.e−+]+\)?(?: \+ )?)+) = /);
-                if (!sum) continue;
-                const added = sumOf(sum[1]), bound = 1e-3 * Math.max(1, Math.abs(value));
-                checks.check(Math.abs(added - value) <= bound, `${what}: its terms make ${added}`);
+    const steps = page.steps, computed = ['product', 'scaled', 'masked', 'weights', 'weighted', 'output'];
+    for (const id of Object.keys(page.PRESETS))
+        for (const digits of [2, page.PRESETS[id].printed ?? page.PRESETS[id].digits]) {
+            steps.take(page.PRESETS[id]);
+            Object.assign(steps, { preset: id, causal: id === '004', digits });
+            steps.compute();
+            for (const matrix of ['q', 'k', 'v', ...computed]) {
+                const m = steps.matrixOf(matrix);
+                for (let n = 0; n < m.rows * m.cols; n++) {
+                    const [r, c] = [Math.floor(n / m.cols), n % m.cols], { text, terms } = steps.explain(matrix, r, c);
+                    const what = `${name}, notebook ${id}, ${matrix} ${n}: ${text}`;
+                    if (!text.includes(' = ') || text.includes('exp(−∞) = 0')) continue;
+                    const end = text.split(' = ').pop();
+                    checks.equal(end.split(' (')[0], steps.shown(matrix, r, c), what);
+                    checks.equal(end.includes(`${digits} digits shown`), digits <= 4, `${what}: says that it is rounded`);
+                    const sum = text.match(/(?:times|=) [^=]*= ((?:\(?−?[\d.e−+]+\)? × \(?−?[\d.e−+]+\)?(?: \+ )?)+) = /);
+                    if (!sum) continue;
+                    const added = sumOf(sum[1], digits);
+                    checks.near(added.sum, m.values[n], added.bound, `${what}: its terms`);
+                    const first = terms ? steps.explain(matrix, r, c, 1).text : '';
+                    checks.check(!terms || terms === 1 || first.endsWith('+ …'), `${what}: its first term: ${first}`);
+                }
             }
+            steps.causal = false;
         }
-        page.steps.causal = false;
-    }
 }
 
 // Every row of weights adds up to 1, or is 0 without a score and NaN with an infinite one.
@@ -220,6 +227,60 @@ function checkAttention(engine, name) {
     }
 }
 
+// ---- token by token ----
+
+const worst = (a, b) => Math.max(...a.values.map((x, n) => Math.abs(x - b.values[n])));
+
+// Multiplications of a step, one by one: those of projections, then of the pairs of a word and one that it sees.
+function multiplied(t, size, isCached) {
+    let count = 0;
+    for (let i = isCached ? t - 1 : 0; i < t; i++) {
+        for (let weight = 0; weight < 3 * size * size; weight++) count++;
+        for (let j = 0; j <= i; j++)
+            for (let d = 0; d < size; d++) count += 2;
+    }
+    return count;
+}
+
+// Keys that are off by e change no score by more than s = e |q| / sqrt(D), |q| the sum of the query's sizes, and no
+// weight by more than a factor exp(2 s).
+function checkCaches(engine, name) {
+    const { cache } = page;
+    const sentences = ['one', 'the cat sees the dog', 'a b c d e f g h i j k l m n o p'];
+    const rounded = { f32: 0, f16: 2 ** -11, i8: 0.51 / 127 }; // of the largest number of a row, at most
+    const largest = (m) => Math.max(...m.values.map(Math.abs));
+    for (const sentence of sentences)
+        for (const type of Object.keys(rounded)) {
+            const words = sentence.split(' '), what = `${name}, ${sentence}, ${type}`;
+            Object.assign(cache, { numbers: page.numbersOfSentence(words, 8), words, step: words.length });
+            cache.compute();
+            const { without, cached, bytes } = cache.results[type], { x, wq } = cache.numbers;
+            const q = engine.matmul('f64', x, wq), lost = worst(cached.keys, without.keys);
+            const most = Math.max(...words.map((_, r) => page.rowOf(q, r).reduce((sum, a) => sum + Math.abs(a), 0)));
+            const off = Math.expm1(2 * lost * most / Math.sqrt(8)) + 1e-6;
+            const error = worst(cached.weights, without.weights);
+            checks.equal(bytes, { f32: 64, f16: 32, i8: 24 }[type], `${what}: bytes of a word`);
+            checks.check(lost <= rounded[type] * largest(without.keys), `${what}: keys are off by ${lost}`);
+            checks.check(error <= off, `${what}: weights are off by ${error}, more than ${off}`);
+            checks.check(error <= { f32: 1e-6, f16: 2 ** -10, i8: 0.02 }[type], `${what}: weights are off by ${error}`);
+            checks.check((error > 0) === (type !== 'f32' && words.length > 1), `${what}: an error of ${error}`);
+            const outputs = worst(cached.output, without.output), values = worst(cached.values, without.values);
+            checks.check(outputs <= off * largest(without.values) + values, `${what}: outputs are off by ${outputs}`);
+            words.forEach((_, r) => {
+                const scores = page.range(r + 1).map((j) => page.range(8).reduce((sum, d) =>
+                    sum + page.rowOf(q, r)[d] * page.rowOf(without.keys, j)[d], 0) / Math.sqrt(8));
+                const sum = scores.reduce((all, s) => all + Math.exp(s), 0), row = page.rowOf(without.weights, r);
+                const held = scores.every((s, j) => Math.abs(Math.exp(s) / sum - row[j]) < 1e-5);
+                checks.check(held, `${what}: softmax, ${r}`);
+            });
+        }
+    for (let t = 1; t <= 16; t++)
+        checks.equal(cache.costs(t), { without: multiplied(t, 8, false), cached: multiplied(t, 8, true) },
+            `${name}: multiplications of step ${t}`);
+    checks.equal(cache.costsUntil(16, 'cached'), page.range(16).reduce((sum, i) => sum + multiplied(i + 1, 8, true), 0),
+        `${name}: multiplications in all`);
+}
+
 // ---- training ----
 
 // The losses that example 10 prints: the words of a line, by their first, the step.
@@ -263,20 +324,41 @@ function checkFunctions() {
     checks.equal(writeMatrix(readMatrix(writeMatrix(m), 12, 8)), writeMatrix(m), 'a matrix in a link');
     for (const text of ['', '1;2,3', '1,x', '1,2,3,4,5,6,7,8,9', Array(14).fill('1').join(';')])
         checks.equal(readMatrix(text, 12, 8), undefined, `the matrix "${text}"`);
-    checks.equal([[1], [0, 1], [0, 1, 2, 3], [0, 2, 3, 4, 6]].map(listed),
-        ['1', '0 and 1', '0 to 3', '0, 2 to 4 and 6'], 'listed');
+    checks.equal([['a'], ['a', 'b'], ['a', 'b', 'c']].map(listed), ['a', 'a and b', 'a, b and c'], 'listed');
     checks.equal([short(NaN), short(-Infinity), short(-1.23456)], ['NaN', '−∞', '−1.235'], 'numbers in sentences');
     checks.equal([plainNumber('2.'), plainNumber('1.e+08')], ['2', '1e+08'], 'numbers of numpy');
     checks.equal([fixed(-1.5, 2), fixed(1e9, 2)], ['−1.50', '1.00e+9'], 'numbers in cells');
-    for (const theme of ['light', 'dark'])
-        for (let level = 0; level <= 1; level += 1 / 64) {
-            const { rgb, ink } = page.shade(level, theme);
-            const linear = (c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-            const light = ([r, g, b]) => 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
-            const [a, b] = [light(rgb), light(ink === '#fff' ? [255, 255, 255] : [0, 0, 0])].sort((x, y) => y - x);
-            const contrast = (a + 0.05) / (b + 0.05);
-            checks.check(contrast >= 4.5, `${theme}, level ${level}: contrast ${contrast}`);
-        }
+    page.own.files = [{ name: 'model.gguf', size: 3e9 }];
+    const said = page.own.missing(3e9);
+    checks.check(said.includes('3000 MB') && said.includes('4000 MB'), `a model that is too large: ${said}`);
+    checks.equal(page.own.missing(1e9), '', 'one that is not');
+    checkColours();
+}
+
+// Text on every colour that a cell can have, and on what is hidden, has a contrast of 4.5 at least; small weights differ
+// from none, and a number from 0 whichever its sign.
+function checkColours() {
+    const linear = (c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    const light = ([r, g, b]) => 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
+    const contrast = (rgb, other) => {
+        const [a, b] = [light(rgb), light(other)].sort((x, y) => y - x);
+        return (a + 0.05) / (b + 0.05);
+    };
+    const ink = (rgb) => page.inkOn(rgb) === '#fff' ? [255, 255, 255] : [0, 0, 0], numbers = page.scaleOf([-4, 3]);
+    checks.equal([numbers.low, numbers.high], [-4, 4], '0 is in the middle');
+    for (const theme of ['light', 'dark']) {
+        for (let n = -64; n <= 64; n++)
+            for (const rgb of [page.shade(Math.abs(n) / 64, page.WEIGHTS, theme), page.shade(n / 16, numbers, theme)])
+                checks.check(contrast(rgb, ink(rgb)) >= 4.5, `${theme}, ${n}: contrast ${contrast(rgb, ink(rgb))}`);
+        checks.check(contrast(page.HIDDEN[theme], theme === 'light' ? [26, 32, 41] : [230, 234, 240]) >= 4.5,
+            `${theme}: what is hidden`);
+        const apart = (a, b) => Math.max(...a.map((x, i) => Math.abs(x - b[i])));
+        const [none, little] = [0, 0.01].map((x) => page.shade(x, page.WEIGHTS, theme));
+        checks.check(apart(none, little) > 10, `${theme}: a weight of 0.01 is seen, ${none} ${little}`);
+        const [below, zero, above] = [-1, 0, 1].map((x) => page.shade(x, numbers, theme));
+        checks.check(apart(below, zero) > 20 && apart(above, zero) > 20 && apart(above, below) > 20, `${theme}: signs`);
+        checks.equal(page.shade(NaN, numbers, theme), null, `${theme}: NaN has no colour`);
+    }
 }
 
 checkFunctions();
@@ -292,6 +374,7 @@ for (const [name, set] of [['vectors', 'vector128'], ['scalar', 'scalar']]) {
     checkReasons(engine, name);
     checkTranslations(engine, name);
     checkAttention(engine, name);
+    checkCaches(engine, name);
     checkTraining(engine, name);
     const size = engine.exports.memory.buffer.byteLength;
     for (let n = 0; n < 50; n++) engine.translate('the cat sees the dog', 4);

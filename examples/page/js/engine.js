@@ -2,8 +2,10 @@
 // is computed here. This module owns the program's memory, and how arrays go in and come out. It knows numbers.js.
 
 const TYPES = { f32: 0, f64: 1 }; // attn_dtype
+const CACHE_TYPES = { f32: 0, f16: 2, i8: 5 };
 
-// What page.c needs of an operating system: files to read, by the calls of WASI. `files` has the bytes of each path.
+// What page.c needs of an operating system: files, by the calls of WASI. `files` has the bytes of each path, and gets
+// those of what is written.
 function systemCalls(files, memory) {
     const OK = 0, BAD_DESCRIPTOR = 8, NO_ENTRY = 44, NOT_SUPPORTED = 58, ROOT = 3;
     const open = new Map();
@@ -38,9 +40,10 @@ function systemCalls(files, memory) {
         },
         fd_fdstat_set_flags: () => OK,
         path_open(fd, lookup, path, size, create, rights, inherited, flags, at) {
-            const bytes = files.get(text(path, size));
+            const name = text(path, size), bytes = create & 1 ? new Uint8Array() : files.get(name);
             if (!bytes) return NO_ENTRY;
-            open.set(next, { bytes, at: 0 });
+            files.set(name, bytes);
+            open.set(next, { name, bytes, at: 0, parts: create & 1 ? [] : null });
             view().setUint32(at, next++, true);
             return OK;
         },
@@ -61,20 +64,48 @@ function systemCalls(files, memory) {
             view().setBigUint64(at, BigInt(file.at), true);
             return OK;
         },
-        fd_write: (fd, list, count, at) => eachBuffer(list, count, at, (place, size) => size), // nobody reads it
-        fd_close: (fd) => open.delete(fd) ? OK : BAD_DESCRIPTOR,
+        fd_write: (fd, list, count, at) => eachBuffer(list, count, at, (place, size) => {
+            const file = open.get(fd); // none: the terminal, which nobody reads
+            if (file) file.parts.push(new Uint8Array(memory().buffer, place, size).slice());
+            return size;
+        }),
+        fd_close(fd) {
+            const file = open.get(fd);
+            if (!file) return BAD_DESCRIPTOR;
+            if (file.parts) files.set(file.name, joined(file.parts));
+            open.delete(fd);
+            return OK;
+        },
+        path_filestat_get: () => NO_ENTRY,
+        path_remove_directory: () => NOT_SUPPORTED,
+        path_rename(fd, from, fromSize, newFd, to, toSize) {
+            files.set(text(to, toSize), files.get(text(from, fromSize)));
+            files.delete(text(from, fromSize));
+            return OK;
+        },
+        path_remove_directory: () => NO_ENTRY,
+        path_unlink_file(fd, path, size) { return files.delete(text(path, size)) ? OK : NO_ENTRY; },
         proc_exit(status) { throw new Error(`the program ended with status ${status}`); },
     };
 }
 
+function joined(parts) {
+    const all = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
+    parts.reduce((at, part) => (all.set(part, at), at + part.length), 0);
+    return all;
+}
+
+const PARTS = ['encoder', 'decoder', 'cross']; // t5_part
+const SHOW = { purple: 0, blue: 2 }; // show_colours
+
 class Engine {
     // wasm: bytes of the compiled page.c. files: the model's three, by path.
     constructor(wasm, files) {
+        this.files = files;
         const calls = systemCalls(files, () => this.exports.memory);
         const module = new WebAssembly.Module(wasm);
         this.exports = new WebAssembly.Instance(module, { wasi_snapshot_preview1: calls }).exports;
         this.exports._initialize();
-        this.modelIsOpen = false;
     }
 
     text(at) {
@@ -85,8 +116,9 @@ class Engine {
     get version() { return this.text(this.exports.page_version()); }
     get instructionSet() { return this.text(this.exports.page_isa()); }
 
-    // Runs use({ put, room, get, read }): put copies an array into the engine's memory and returns its place, and room
-    // does so with zeros; get copies numbers out, and read a matrix. What was put is given back at the end.
+    // Runs use({ put, room, get, read, say, list }): put copies an array into the engine's memory and returns its place,
+    // room does so with zeros, say with a text (or nothing, NULL), list with texts; get copies numbers out, and read a
+    // matrix. What was put is given back at the end.
     lend(use) {
         const held = [];
         const put = (array) => {
@@ -99,8 +131,10 @@ class Engine {
         const room = (count) => put(new Float64Array(count));
         const get = (at, count, type = Float64Array) => new type(this.exports.memory.buffer, at, count).slice();
         const read = (at, rows, cols) => matrix(rows, cols, get(at, rows * cols));
+        const say = (text) => text ? put(new TextEncoder().encode(`${text}\0`)) : 0;
+        const list = (texts) => put(Uint32Array.from(texts, say));
         try {
-            return use({ put, room, get, read });
+            return use({ put, room, get, read, say, list });
         } finally {
             held.forEach((at) => this.exports.page_free(at));
         }
@@ -147,6 +181,40 @@ class Engine {
         });
     }
 
+    // ---- pictures: SVG by show.h ----
+
+    drawn() {
+        const svg = new TextDecoder().decode(this.files.get('picture.svg'));
+        this.files.delete('picture.svg');
+        return svg;
+    }
+
+    // Maps under a title, so many across: each { name, rows, cols, values, hidden, scale, digits, side, sign, rowName,
+    // colName, rowLabels, colLabels }.
+    picture(title, maps, across = 1) {
+        return this.lend(({ put, say, list }) => {
+            for (const map of maps) {
+                const isWeights = map.scale && map.scale.ramp === 'weights';
+                const look = [isWeights ? SHOW.blue : SHOW.purple, map.digits ?? 2, 0, isWeights ? 1 : 0, map.side || 0];
+                const values = Float64Array.from(map.values, (x, n) => map.hidden && map.hidden[n] ? NaN : x);
+                this.check(this.exports.page_map(put(values), map.rows, map.cols, put(Float64Array.from(look)),
+                    list([map.name, map.rowName, map.colName, map.sign]), list(map.rowLabels), list(map.colLabels)));
+            }
+            this.exports.page_picture(say(title), across);
+            return this.drawn();
+        });
+    }
+
+    // Lines, arrays of numbers of one length: { title, xName, yName, names, lines, xLow, xHigh }.
+    lines(chart) {
+        return this.lend(({ put, list }) => {
+            const { lines } = chart, values = put(Float64Array.from(lines.flat()));
+            this.exports.page_lines(values, lines.length, lines[0].length, list([chart.title, chart.xName, chart.yName]),
+                list(chart.names), chart.xLow, chart.xHigh);
+            return this.drawn();
+        });
+    }
+
     // attn_sdpa of one head. options: numbers in the order of MASKING, NaN where one is off.
     attend(options, q, k, v) {
         const Lq = q.rows, Lk = k.rows, TEXT = 2048;
@@ -161,26 +229,50 @@ class Engine {
         });
     }
 
+    // Opens a model: a directory or a GGUF of the files.
+    open(path) {
+        this.lend(({ say }) => this.check(this.exports.page_open(say(path))));
+        const [encoder, decoder, heads] = range(3).map((which) => this.exports.page_sizes(which));
+        this.sizes = { encoder, decoder, cross: decoder, heads };
+    }
+
     // The translation of a text, its tokens, the search, and attention.encoder, .decoder, .cross: [block][head],
-    // matrices.
-    translate(text, beams) {
-        if (!this.modelIsOpen) this.check(this.exports.page_open());
-        this.modelIsOpen = true;
+    // matrices. changes: what becomes of each head, [part][block][head] of CHANGES, or null.
+    translate(text, beams, changes = null) {
+        if (!this.sizes) this.open('model');
         const bytes = new TextEncoder().encode(text);
         return this.lend(({ put, get }) => {
-            this.check(this.exports.page_translate(put(bytes), bytes.length, beams, 100));
+            const changed = changes ? put(Uint8Array.from(changes)) : 0;
+            this.check(this.exports.page_translate(put(bytes), bytes.length, beams, 100, changed));
             const reply = JSON.parse(this.text(this.exports.page_reply()));
             const source = reply.source.length, target = reply.target.length;
-            const heads = (part, rows, cols) => range(reply.blocks).map((block) => {
-                const at = this.exports.page_attention(part, block);
+            const heads = (part, rows, cols) => range(this.sizes[PARTS[part]]).map((block) => {
+                const at = this.exports.page_attention(part, block), { heads } = this.sizes;
                 if (!at) throw new Error('There is no memory left.');
-                const all = get(at, reply.heads * rows * cols, Float32Array);
-                return range(reply.heads).map((head) =>
+                const all = get(at, heads * rows * cols, Float32Array);
+                return range(heads).map((head) =>
                     matrix(rows, cols, all.subarray(head * rows * cols, (head + 1) * rows * cols)));
             });
             reply.attention = { encoder: heads(0, source, source), decoder: heads(1, target, target),
                 cross: heads(2, target, source) };
             return reply;
+        });
+    }
+
+    // ---- token by token ----
+
+    // A causal head over the rows of x, without a cache and with one: keys, values, output and weights of each; and the
+    // bytes of a token in the cache. projections: of queries, keys and values.
+    cached(type, x, projections) {
+        const size = [x.rows, x.cols], sizes = { keys: size, values: size, output: size, weights: [x.rows, x.rows] };
+        return this.lend(({ put, room, read }) => {
+            const places = range(2).map(() => Object.values(sizes).map(([rows, cols]) => room(rows * cols)));
+            const weights = put(Uint32Array.from(projections, (m) => put(m.values)));
+            this.check(this.exports.page_cached(CACHE_TYPES[type], ...size, put(x.values), weights,
+                put(Uint32Array.from(places.flat()))));
+            const [without, cached] = places.map((at) => Object.fromEntries(
+                Object.entries(sizes).map(([name, [rows, cols]], n) => [name, read(at[n], rows, cols)])));
+            return { without, cached, bytes: this.exports.page_cache_bytes(CACHE_TYPES[type], x.cols) };
         });
     }
 
@@ -194,7 +286,7 @@ class Engine {
         const length = this.exports.page_train_length(), { buffer } = this.exports.memory;
         const integers = (at) => Array.from(new Int32Array(buffer, at, length));
         const heads = [[0, 0], [0, 1], [1, 0], [1, 1]].map(([block, head]) => ({ block, head,
-            weights: matrix(length, length,
+            rows: length, cols: length, values: Float32Array.from(
                 new Float64Array(buffer, this.exports.page_train_looks(block, head), length * length)),
             before: this.exports.page_train_share(block, head, 0),
             followed: this.exports.page_train_share(block, head, 1) }));

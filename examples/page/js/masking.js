@@ -6,11 +6,11 @@
 const MASKING = [
     { id: 'causal', name: 'Causal rule', least: 0, most: 3, step: 1,
         choices: [['0', 'none'], ['1', 'upper left'], ['2', 'lower right'], ['3', 'offset']] },
-    { id: 'offset', name: 'Offset of the queries', least: -16, most: 16, step: 1 },
+    { id: 'offset', name: 'Where the first query stands', least: -16, most: 16, step: 1 },
     { id: 'left', name: 'Window to the left', least: 0, most: 15, step: 1, on: true,
-        about: 'so many keys before its own position' },
+        about: 'so many words before itself' },
     { id: 'right', name: 'Window to the right', least: 0, most: 15, step: 1, on: true,
-        about: 'so many keys after it' },
+        about: 'so many words after itself' },
     { id: 'qlen', name: 'Valid queries', least: 0, most: 16, step: 1, on: true,
         about: 'the others are padding, whose output is 0' },
     { id: 'kvlen', name: 'Valid keys', least: 0, most: 16, step: 1, on: true,
@@ -38,8 +38,14 @@ const MASKING_AT_FIRST = {
     alibi: 0.5, softcap: 1, sink: 1, temperature: 1,
 };
 
-const NOBODY_LOOKS_AHEAD = 'Nobody sees what comes after its own position: when a text is written word by word, ' +
-    'the later words are not there yet.';
+// The words that look and are looked at: as many as there are queries and keys, all of them different.
+const TEXT = 'Every morning my old neighbour walks her two dogs along this quiet river before breakfast begins'.split(' ');
+
+// A position of the text, in a sentence.
+const wordAt = (p) => TEXT[p] ? `“${TEXT[p]}”` : p < 0 ? 'a place before the text' : 'a place after the text';
+
+const NOBODY_LOOKS_AHEAD = 'No word sees what comes after it: when a text is written word by word, the later words are ' +
+    'not there yet.';
 
 // An option of the panel, as HTML: a list of choices.
 function choiceHtml(id, name, choices) {
@@ -140,16 +146,17 @@ const masking = {
         return i + (Number.isNaN(kvlen) ? lk : kvlen) - (Number.isNaN(qlen) ? lq : qlen);
     },
 
+    // Query i as a word: the one that stands where it stands.
+    query(i) { return wordAt(this.position(i)); },
+
     // Why query i does not see key j: '' if it does.
     reason(i, j) {
-        const { causal, left, right } = this.values, p = this.position(i), at = `position ${short(p)}`;
-        if (i >= this.length('qlen', 'lq')) return `query ${i} is past the valid queries`;
-        if (j >= this.length('kvlen', 'lk')) return `key ${j} is past the valid keys`;
-        if (causal !== NONE && j > p) return `key ${j} comes after ${at}, where query ${i} stands (causal)`;
-        if (this.isOn.left && j < p - left)
-            return `key ${j} is more than ${left} to the left of ${at} (window)`;
-        if (this.isOn.right && j > p + right)
-            return `key ${j} is more than ${right} to the right of ${at} (window)`;
+        const { causal, left, right } = this.values, p = this.position(i), query = this.query(i), key = wordAt(j);
+        if (i >= this.length('qlen', 'lq')) return `${query} is past the valid queries`;
+        if (j >= this.length('kvlen', 'lk')) return `${key} is past the valid keys`;
+        if (causal !== NONE && j > p) return `${key} comes after ${query} (causal)`;
+        if (this.isOn.left && j < p - left) return `${key} is more than ${left} to the left of ${query} (window)`;
+        if (this.isOn.right && j > p + right) return `${key} is more than ${right} to the right of ${query} (window)`;
         return '';
     },
 
@@ -166,18 +173,19 @@ const masking = {
     seenBy(i) { return range(this.values.lk).filter((j) => !this.hidden[i * this.values.lk + j]); },
 
     rule() {
-        const { causal, lq, lk, offset } = this.values;
-        const first = short(this.position(0)), after = NOBODY_LOOKS_AHEAD;
+        const { causal } = this.values, first = `the first query is ${this.query(0)}`;
         const other = ' Here that is also upper left: make Keys larger to see another rule.';
         const alike = this.position(0) === 0 ? other : '';
-        if (causal === NONE) return 'No causal rule: every query sees every key, what comes later, too.';
-        if (causal === UPPER_LEFT)
-            return `Causal, upper left: query i stands at position i, the first query at the first key. ${after}`;
-        if (causal === LOWER_RIGHT)
-            return 'Causal, lower right: the last query stands at the last key, as when new words follow old ones ' +
-                `that are kept (${lk} keys, ${lq} queries: query 0 at position ${first}).${alike} ${after}`;
-        return `Causal, offset: query i stands at position i ${offset < 0 ? '−' : '+'} ${Math.abs(offset)}. ${after}`;
+        return [
+            'No causal rule: every word sees every word, what comes later, too.',
+            `Causal, upper left: ${first}. ${NOBODY_LOOKS_AHEAD}`,
+            'Causal, lower right: the last query is the last key, as when new words follow old ones that are kept; ' +
+                `${first}.${alike} ${NOBODY_LOOKS_AHEAD}`,
+            `Causal, offset: ${first}. ${NOBODY_LOOKS_AHEAD}`,
+        ][causal];
     },
+
+    rowLabels() { return range(this.values.lq).map((i) => TEXT[this.position(i)] || `query ${this.position(i) + 1}`); },
 
     render() {
         if (!this.computes()) return;
@@ -185,8 +193,8 @@ const masking = {
         const seen = lq * lk - total(this.hidden);
         this.renderOptions();
         const blind = range(lq).filter((i) => !this.seenBy(i).length);
-        const queries = blind.length === 1 ? `Query ${blind[0]} sees` : `Queries ${listed(blind)} see`;
-        const nothing = blind.length ? ` ${queries} nothing: there is nothing to share, and the output is 0.` : '';
+        const queries = listed(blind.map((i) => this.query(i))), sees = blind.length > 1 ? 'see' : 'sees';
+        const nothing = blind.length ? ` ${queries} ${sees} nothing: there is nothing to share, and the output is 0.` : '';
         $('masking-text').textContent = `${this.rule()} ${seen} of ${lq * lk} pairs are seen.${nothing}`;
         $('masking-explain').textContent = this.result.explain;
         this.renderMap();
@@ -198,17 +206,15 @@ const masking = {
     renderMap() {
         const { lq, lk } = this.values, isWeights = this.show === 'weights';
         const shown = isWeights ? this.result.weights : this.result.final;
-        const [low, high] = isWeights ? [0, Math.max(...shown.values, 0.01)] : extent(shown.values);
         this.grids.map.update({
             ...shown,
             name: isWeights ? 'Weights' : 'Scores',
-            note: 'rows: queries, columns: keys',
+            note: 'rows look at columns',
             texts: Array.from(shown.values, (x, n) => this.hidden[n] ? '' : fixed(x, 2)),
-            low,
-            high,
+            scale: isWeights ? WEIGHTS : scaleOf(shown.values),
             hidden: this.hidden,
-            rowLabels: range(lq).map((i) => `query ${i}`),
-            colLabels: range(lk).map(String),
+            rowLabels: this.rowLabels(),
+            colLabels: TEXT.slice(0, lk),
         });
     },
 
@@ -219,10 +225,11 @@ const masking = {
         this.grids.rows.update({
             ...matrix(lq, 4, rows.flat()),
             name: 'Each query',
-            note: 'key j has the value j',
+            note: '',
+            digits: 3,
             texts: rows.flatMap(([count, ...others]) => [String(count), ...others.map((x) => fixed(x, 3))]),
-            rowLabels: range(lq).map((i) => `query ${i}`),
-            colLabels: ['keys seen', 'sum of weights', 'log-sum-exp', 'output'],
+            rowLabels: this.rowLabels(),
+            colLabels: ['words seen', 'sum of weights', 'log-sum-exp', 'output'],
         });
     },
 
@@ -254,30 +261,28 @@ const masking = {
     explainRow(r) {
         const seen = this.seenBy(r), { weights, lse } = this.result;
         if (!seen.length)
-            return `Query ${r} sees no key: its weights and its output are 0, its log-sum-exp is ${short(lse[r])}.`;
-        const keys = `${seen.length === 1 ? 'key' : 'keys'} ${listed(seen)}`;
+            return `${this.query(r)} sees nothing: its weights and its output are 0, its log-sum-exp ${short(lse[r])}.`;
         const taken = short(1 - total(rowOf(weights, r)), 3);
         const sink = this.isOn.sink ? ` The sink takes ${taken} of its attention, and gives nothing for it.` : '';
-        return `Query ${r} stands at position ${short(this.position(r))} and sees ${keys}.${sink}`;
+        return `${this.query(r)} sees ${listed(seen.map(wordAt))}.${sink}`;
     },
 
     explainCell(r, c) {
         const n = r * this.values.lk + c, { scaled, capped, final, weights, lse } = this.result;
-        const { temperature, softcap, alibi } = this.values;
+        const { temperature, softcap, alibi } = this.values, query = this.query(r), key = wordAt(c);
         const reason = this.reason(r, c), distance = Math.abs(this.position(r) - c);
-        if (reason) return `Query ${r} does not see key ${c}: ${reason}. The weight is 0.`;
+        if (reason) return `${query} does not see ${key}: ${reason}. The weight is 0.`;
         const heat = temperature === 1 ? '' : ` ÷ ${short(temperature)}`, cap = short(softcap);
         const parts = [`score q · k ÷ √${KEY_SIZE}${heat} = ${short(scaled.values[n])}`];
         if (this.isOn.softcap) parts.push(`softcap ${cap} × tanh(… ÷ ${cap}) = ${short(capped.values[n])}`);
         if (this.isOn.alibi) parts.push(`ALiBi − ${short(alibi)} × ${distance} = ${short(final.values[n])}`);
         const power = `exp(${short(final.values[n])} − ${signed(lse[r])})`;
-        return `Query ${r} looks at key ${c}: ${parts.join('; ')}. Weight: ${power} = ${short(weights.values[n])}, ` +
+        return `${query} looks at ${key}: ${parts.join('; ')}. Weight: ${power} = ${short(weights.values[n])}, ` +
             `where ${short(lse[r])} is the log-sum-exp of the row. ${this.explainRow(r)}`;
     },
 
-    picture(theme) {
-        const parts = Object.values(this.grids).map(({ content }) => svgMatrix(content, theme));
-        return svgDocument(`Masking: ${this.summary()}`, parts, theme);
+    picture() {
+        return engine.picture(`Masking: ${this.summary()}`, Object.values(this.grids).map((grid) => grid.content));
     },
 
     write(link) {

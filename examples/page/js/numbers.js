@@ -14,7 +14,7 @@ const total = (numbers) => numbers.reduce((a, b) => a + b, 0);
 const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
 
 // A number's text with the sign that mathematics has.
-const withMinus = (text) => text.replace('-', '−');
+const withMinus = (text) => text.replaceAll('-', '−');
 
 // numpy writes 2. for 2 and inf; mathematics does not.
 function plainNumber(text) {
@@ -42,7 +42,7 @@ const plainOwn = (x) => Number.isFinite(x) ? withMinus(String(x)) : short(x);
 
 // What somebody has typed as a number; undefined if it is none.
 function parseNumber(text) {
-    const plain = text.trim().replace('−', '-').replace(',', '.');
+    const plain = text.trim().replaceAll('−', '-').replace(',', '.');
     if (/^[+-]?(inf|infinity|∞)$/i.test(plain)) return plain.startsWith('-') ? -Infinity : Infinity;
     if (/^nan$/i.test(plain)) return NaN;
     return plain !== '' && !Number.isNaN(Number(plain)) ? Number(plain) : undefined;
@@ -85,15 +85,8 @@ function hash(word) {
     return h;
 }
 
-// "1, 2 and 5 to 7"
-function listed(numbers) {
-    const parts = [];
-    for (let i = 0, j; i < numbers.length; i = j) {
-        for (j = i + 1; j < numbers.length && numbers[j] === numbers[j - 1] + 1; j++);
-        parts.push(j - i > 2 ? `${numbers[i]} to ${numbers[j - 1]}` : numbers.slice(i, j).join(', '));
-    }
-    return parts.join(', ').replace(/, ([^,]*)$/, ' and $1');
-}
+// "a, b and c"
+const listed = (words) => words.join(', ').replace(/, ([^,]*)$/, ' and $1');
 
 const ENTITIES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 // Without what neither a link nor XML can hold: halves of characters, and control characters.

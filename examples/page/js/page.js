@@ -1,20 +1,22 @@
 // The page itself. This module makes the engine of what is in the document, starts every panel, and owns what stands
-// around them: tabs, saving and sharing. It knows engine.js, parts.js and view.js, and no panel by name.
+// around them: tabs, saving and sharing. It knows engine.js, parts.js, view.js and own.js, and no panel by name.
 
-function fileBytes(name) {
-    const text = atob(fileText(name));
-    return Uint8Array.from(text, (c) => c.charCodeAt(0));
+// The bytes of a file, which came gzipped and as base64.
+async function fileBytes(name) {
+    const packed = Uint8Array.from(atob(fileText(name)), (c) => c.charCodeAt(0));
+    const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+    return new Uint8Array(await new Response(plain).arrayBuffer());
 }
 
 // Which of the two the browser can run: that with vectors, or that without.
-function chooseProgram() {
-    const vectors = fileBytes('vectors');
+async function chooseProgram() {
+    const vectors = await fileBytes('vectors');
     return WebAssembly.validate(vectors) ? vectors : fileBytes('scalar');
 }
 
 function save() {
     const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([shown.picture('light')], { type: 'image/svg+xml' }));
+    link.href = URL.createObjectURL(new Blob([shown.picture()], { type: 'image/svg+xml' }));
     link.download = `attention-${shown.id}.svg`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
@@ -54,16 +56,19 @@ function startTabs() {
     });
 }
 
-function startPage() {
-    const paths = [['config', 'config.json'], ['weights', 'model.safetensors'], ['pieces', 'spiece.model']];
-    const files = new Map(paths.map(([id, path]) => [`model/${path}`, fileBytes(id)]));
+const MODEL = [['config', 'config.json'], ['weights', 'model.safetensors'], ['pieces', 'spiece.model']];
+
+async function startPage() {
+    setTheme();
     try {
-        engine = new Engine(chooseProgram(), files);
+        const files = await Promise.all(MODEL.map(async ([id, path]) => [`model/${path}`, await fileBytes(id)]));
+        const program = await chooseProgram();
+        engine = new Engine(program, new Map(files));
+        own.start(program);
     } catch (error) {
         notice(`This browser cannot run the page: ${error.message}`);
         return;
     }
-    setTheme();
     panels.forEach((panel) => panel.start());
     startTabs();
     when('change', 'theme', () => { setTheme(); shown.changed(); });
@@ -74,6 +79,7 @@ function startPage() {
         `${engine.instructionSet}. Nothing is sent anywhere.`;
     window.addEventListener('hashchange', () => { if (location.hash !== written) readLink(); });
     readLink();
+    document.documentElement.dataset.ready = '';
 }
 
 if (typeof document !== 'undefined') startPage();

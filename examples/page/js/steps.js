@@ -5,12 +5,14 @@
 const isDivisor = (x) =>
     x !== 0 && Number.isFinite(x) && Number.isFinite(Math.fround(1 / x)) && Math.fround(1 / x) !== 0;
 
+const stageOf = (id) => STAGES.findIndex((stage) => stage.id === id);
+
 // The same matrix, which can be changed without the other.
 const copyOf = (m) => m ? matrix(m.rows, m.cols, m.values) : null;
 
 const steps = {
-    ...PANEL, ...STEPS_SHOWN, ...STEPS_SUMS, id: 'steps', sentence: '', stage: 0, row: 0, causal: false,
-    grids: {}, newLine: null,
+    ...PANEL, ...STEPS_SHOWN, ...STEPS_SUMS, ...STEPS_PLAY, id: 'steps', sentence: '', stage: 0, row: 0, causal: false,
+    grids: {}, texts: {},
     invitation: 'Point at a number, or go to it with the arrow keys: here is the sum that it came from.',
 
     start() {
@@ -28,9 +30,21 @@ const steps = {
                 if (count !== undefined) this.resize(size, count);
                 this.render();
             });
-        this.newLine = document.createElement('div');
-        this.newLine.className = 'new-line';
-        this.takePreset('000');
+        this.startPlay();
+        this.begin();
+    },
+
+    begin() {
+        this.stage = stageOf(FIRST.stage);
+        this.takePreset(FIRST.preset);
+    },
+
+    // The first stage that there is.
+    firstStage() { return this.x ? 0 : 1; },
+
+    changed() {
+        this.leavePlay();
+        PANEL.changed.call(this);
     },
 
     // The numbers of a preset, a sentence or a link become the panel's.
@@ -40,7 +54,7 @@ const steps = {
         this.keyLabels = numbers.keyLabels || numbers.labels;
         this.ownScale = false;
         this.changing = '';
-        if (!this.x && this.stage === 0) this.stage = 1;
+        this.stage = Math.max(this.stage, this.firstStage());
         this.row = 0;
     },
 
@@ -58,7 +72,6 @@ const steps = {
             return;
         }
         if (PRESETS[id]) {
-            this.stage = 0;
             this.causal = false;
             this.takePreset(id);
         }
@@ -111,6 +124,7 @@ const steps = {
         const m = this[name], x = parseNumber(text), where = `Row ${r + 1}, column ${c + 1} of ${TITLES[name]}`;
         if (x === undefined) {
             const old = short(entry(m, r, c), 8);
+            this.changing = '';
             notice(text.trim() === '' ? `${where} is empty; it stays ${old}.` :
                 `“${text}” is no number. ${where} stays ${old}.`);
             return;
@@ -124,7 +138,7 @@ const steps = {
     },
 
     go(by) {
-        this.update({ stage: clamp(this.stage + by, this.x ? 0 : 1, STAGES.length - 1) });
+        this.update({ stage: clamp(this.stage + by, this.firstStage(), STAGES.length - 1) });
         if ($('steps-next').disabled || $('steps-back').disabled) $('steps-title').focus({ preventScroll: true });
     },
 
@@ -153,6 +167,7 @@ const steps = {
         this.masks = this.hidden();
         const scale = this.scale === '' ? 0 : 1 / Number(this.scale);
         this.result = engine.steps(this.type, this.q, this.k, this.v, scale, this.masks, this.row);
+        this.texts = {};
     },
 
     // Why there are NaNs or infinities, from what was typed; '' if nothing that was typed is the cause.
@@ -184,10 +199,12 @@ const steps = {
 
     // ---- saving and links ----
 
-    picture(theme) {
-        const parts = this.shownGrids().map((name) => svgMatrix(this.content(name), theme));
-        const mask = this.causal ? ', causal mask' : '';
-        return svgDocument(`Attention: ${this.shownStage().title}${mask}`, parts, theme);
+    picture() {
+        const { row, between = [], left, above, corner } = this.layout(), mask = this.causal ? ', causal mask' : '';
+        const order = row || above.flatMap((name, n) => [left, name, corner[n]]);
+        const signs = row ? ['', ...between] : above.flatMap(() => ['', '×', '=']);
+        const maps = order.map((name, n) => ({ ...this.content(name), sign: signs[n] }));
+        return engine.picture(`Attention: ${this.shownStage().title}${mask}`, maps, row ? row.length : 3);
     },
 
     write(link) {
@@ -207,13 +224,12 @@ const steps = {
     },
 
     read(link) {
-        const preset = link.get('numbers') || '000', stage = STAGES.findIndex((s) => s.id === link.get('step'));
+        const preset = link.get('numbers') || FIRST.preset;
         const divisor = parseNumber(link.get('divisor') || '');
         this.looked = null;
         this.ownScale = false;
         this.causal = choice(link, 'mask', ['causal'], '') === 'causal';
-        choice(link, 'step', STAGES.map((s) => s.id));
-        this.stage = Math.max(stage, 0);
+        this.stage = stageOf(choice(link, 'step', STAGES.map((s) => s.id), FIRST.stage));
         if (Object.hasOwn(PRESETS, preset)) {
             this.takePreset(preset);
         } else if (preset === SENTENCE && (link.get('sentence') || '').trim()) {
@@ -221,7 +237,8 @@ const steps = {
         } else if (preset === OWN) {
             this.readOwn(link);
         } else {
-            notice('The link names numbers that there are not; here are those of notebook 000.');
+            notice('The link names numbers that there are not; here are six words.');
+            this.begin();
         }
         this.type = choice(link, 'type', Object.keys(TYPES), this.type);
         this.digits = Number(choice(link, 'digits', ['2', '4', '8'], this.digits));
@@ -233,7 +250,6 @@ const steps = {
         } else if (link.has('divisor')) {
             notice('The link’s “divisor” is no number that scores can be divided by.');
         }
-        if (!this.x) this.stage = Math.max(this.stage, 1);
         const query = parseNumber(link.get('query') || '');
         this.row = Number.isInteger(query) && query >= 1 && query <= (this.x || this.q).rows ? query - 1 : 0;
     },
@@ -242,8 +258,8 @@ const steps = {
         const m = {}, names = link.get('x') ? OF_INPUTS : QKV;
         for (const name of names) m[name] = readMatrix(link.get(name) || '', MOST_ROWS, MOST_COLS);
         if (!this.fit(m, names)) {
-            notice('The matrices of the link do not fit together; here are those of notebook 000.');
-            this.takePreset('000');
+            notice('The matrices of the link do not fit together; here are six words.');
+            this.takePreset(FIRST.preset);
             return;
         }
         const labels = (text, count, name) => {
@@ -254,7 +270,7 @@ const steps = {
         this.take({
             ...m,
             type: 'f32',
-            digits: 4,
+            digits: 2,
             scale: '',
             labels: labels(link.get('labels'), (m.x || m.q).rows, m.x ? 'input' : 'query'),
             keyLabels: labels(link.get('keys'), (m.x || m.k).rows, m.x ? 'input' : 'key'),

@@ -4,7 +4,8 @@
 const MOST_ROWS = 12, MOST_COLS = 8;
 const of = (...rows) => matrix(rows.length, rows[0].length, rows.flat());
 
-// The numbers of the five notebooks.
+// The numbers of the five notebooks. digits: so many are shown at first; printed: so many the notebook prints, if not
+// those.
 const INPUTS = {
     x: of([1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]), wq: of([1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]),
     wk: of([0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]), wv: of([0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]),
@@ -14,31 +15,35 @@ const WORDS = of([0.43, 0.15, 0.89], [0.55, 0.87, 0.66], [0.57, 0.85, 0.64], [0.
     [0.05, 0.8, 0.55]);
 const ANNOTATIONS = of([3, 12, 45], [59, 2, 5], [1, 43, 5], [4, 3, 45.3]);
 const PRESETS = {
-    '000': { name: 'notebook 000: three inputs, scores not scaled', ...INPUTS },
-    '001': { name: 'notebook 001: the same, with other words', ...INPUTS },
-    '002': { name: 'notebook 002: four words, in whole numbers',
+    '004': { name: 'Six words', type: 'f32', digits: 2, printed: 4, scale: '1',
+        labels: ['Your', 'journey', 'starts', 'with', 'one', 'step'], q: WORDS, k: WORDS, v: WORDS },
+    '000': { name: 'Three inputs: the book’s numbers', ...INPUTS },
+    '001': { name: 'Three inputs: the same, told again', ...INPUTS },
+    '002': { name: 'Four words, in whole numbers',
         type: 'f32', digits: 8, scale: '', labels: named('word', 4),
         x: of([0, 1, 1, 2], [1, 0, 0, 2], [1, 1, 0, 2], [2, 1, 1, 1]),
         wq: of([1, 1, 0, 0], [0, 0, 2, 2], [1, 2, 2, 2], [0, 0, 2, 2]),
         wk: of([1, 1, 0, 2], [1, 1, 2, 0], [2, 1, 0, 2], [0, 0, 0, 1]),
         wv: of([1, 2, 1, 1], [1, 2, 0, 1], [0, 0, 2, 0], [2, 1, 1, 2]) },
-    '003': { name: 'notebook 003: a decoder scores four annotations',
+    '003': { name: 'A decoder and four notes of what it read',
         type: 'f64', digits: 8, scale: '1', labels: ['decoder'],
         keyLabels: named('step', 4), q: of([5, 1, 20]), k: ANNOTATIONS, v: ANNOTATIONS },
-    '004': { name: 'notebook 004: six words look at each other', type: 'f32', digits: 4, scale: '1',
-        labels: ['Your', 'journey', 'starts', 'with', 'one', 'step'], q: WORDS, k: WORDS, v: WORDS },
 };
+const FIRST = { preset: '004', stage: 'weights' };
 // What is typed where everything comes from inputs, and where Q, K and V themselves are typed.
 const PROJECTIONS = ['wq', 'wk', 'wv'], OF_INPUTS = ['x', ...PROJECTIONS], QKV = ['q', 'k', 'v'];
 const GIVEN = [...OF_INPUTS, ...QKV];
 const SENTENCE = 'sentence', OWN = 'own';
+const OF_SCORES = ['product', 'scaled', 'masked', 'weights'];
 
-// Numbers for a sentence: each word has four of its own, always the same; the weights are from a seed.
-function numbersOfSentence(words) {
-    const tenths = (m) => m.map((x) => Math.round(10 * x) / 10);
-    const weights = (seed) => matrix(4, 4, tenths(engine.random(16, seed, -1.5, 1.5)));
-    return { type: 'f32', digits: 4, scale: '', labels: words, wq: weights(11), wk: weights(22), wv: weights(33),
-        x: matrix(words.length, 4, words.flatMap((word) => Array.from(tenths(engine.random(4, hash(word), -2, 2))))) };
+// Numbers for a sentence: each word has `size` of its own, always the same; the weights are from a seed, and smaller
+// the more there are of them.
+function numbersOfSentence(words, size = 4) {
+    const tenths = (m) => m.map((x) => Math.round(10 * x) / 10), most = 6 / size;
+    const weights = (seed) => matrix(size, size, tenths(engine.random(size * size, seed, -most, most)));
+    const numbers = words.flatMap((word) => Array.from(tenths(engine.random(size, hash(word), -2, 2))));
+    return { type: 'f32', digits: 2, scale: '', labels: words, wq: weights(11), wk: weights(22), wv: weights(33),
+        x: matrix(words.length, size, numbers) };
 }
 
 const STAGES = [
@@ -55,12 +60,13 @@ const STAGES = [
         text: 'Long keys make large scores. Divided by the square root of the key’s size they stay moderate, and ' +
             'softmax does not choose too early.' },
     { id: 'masked', name: 'Mask', title: 'Mask: hide what may not be seen',
-        text: 'A hidden score becomes −∞, whose exponential is 0. Causal: a query sees its own position and what ' +
-            'came before, not what comes later. A model that writes word by word does not have the later words ' +
-            'yet, and in training it could simply copy them.' },
+        text: 'Causal: a word sees itself and what came before, not what comes later. A model that writes word by ' +
+            'word does not have the later words yet, and in training it could simply copy them. A hidden score ' +
+            'becomes −∞, whose exponential is 0.' },
     { id: 'weights', name: 'Softmax', title: 'Softmax: scores become weights',
-        text: 'The exponential of each score, divided by the sum of its row: every weight is between 0 and 1, and a ' +
-            'row adds up to 1. The largest score of the row is taken off first, so that nothing overflows.' },
+        text: 'A weight is a share: how much of the word at the top goes into what the word at the left becomes. ' +
+            'Softmax makes shares of scores: the exponential of each, divided by the sum of its row, so that a row ' +
+            'adds up to 1. The largest score of the row is taken off first, so that nothing overflows.' },
     { id: 'weighted', name: 'Weighted values', title: 'Weighted values',
         text: 'One query at a time: each value times the weight that this query gives it. Click a row of the weights ' +
             'to choose the query.' },
@@ -70,7 +76,7 @@ const STAGES = [
 ];
 
 const TITLES = {
-    x: 'x', wq: 'Wq', wk: 'Wk', wv: 'Wv', q: 'Q', k: 'K', v: 'V',
+    x: 'x', wq: 'Wq', wk: 'Wk', wv: 'Wv', q: 'Q', k: 'K', kt: 'Kᵀ', v: 'V',
     product: 'Scores', scaled: 'Scaled scores', masked: 'Masked scores',
     weights: 'Weights', weighted: 'Weighted values', output: 'Output',
 };

@@ -1,6 +1,6 @@
 // Panel 1, step by step: what is on the screen, as methods of the panel. This module owns the matrices as tables, their
 // texts, the list of steps and the options of two of them; to change a number is for steps.js. It knows all modules
-// before it but steps_sums.js.
+// before it.
 
 const SCALE_OPTIONS = `
     <label>Divide by <select id="steps-scale">
@@ -24,41 +24,63 @@ function placeChildren(holder, elements) {
     });
 }
 
+// Signs between matrices, as elements: there is one of each.
+const signs = new Map();
+function sign(id, text) {
+    if (!signs.has(id)) signs.set(id, document.createElement('span'));
+    signs.get(id).className = 'sign';
+    signs.get(id).textContent = text;
+    return signs.get(id);
+}
+
+const turnedOver = (m) => matrix(m.cols, m.rows, range(m.rows * m.cols).map((n) =>
+    entry(m, n % m.rows, Math.floor(n / m.rows))));
+
 const STEPS_SHOWN = {
-    // The texts of a matrix: as typed, as a notebook prints them, or with so many digits.
-    texts(m, isTyped) {
-        if (isTyped) return Array.from(m.values, plainOwn);
-        if (PRESETS[this.preset])
-            return range(m.rows).flatMap((r) => engine.words(this.type, rowOf(m, r), this.digits));
-        return Array.from(m.values, (x) => fixed(x, this.digits));
+    matrixOf(name) {
+        if (name === 'kt') return turnedOver(this.k);
+        return GIVEN.includes(name) ? this[name] : this.result[name];
     },
 
-    note(name) {
-        if (name === 'weighted') return `of ${this.labels[this.row]}`;
-        return name === 'masked' || name === 'weights' ? 'rows: queries, columns: keys' : '';
+    // The texts of a matrix: as typed, as a notebook prints them, or with so many digits; what is hidden has its own.
+    textsOf(name) {
+        if (!this.texts[name]) this.texts[name] = this.makeTexts(name);
+        return this.texts[name];
+    },
+
+    makeTexts(name) {
+        const m = this.matrixOf(name), hidden = this.hiddenOf(name);
+        const { digits, printed = digits } = PRESETS[this.preset] || {};
+        const isPrinted = PRESETS[this.preset] && this.digits === printed;
+        const texts = this.typed().includes(name === 'kt' ? 'k' : name) ? Array.from(m.values, plainOwn) :
+            isPrinted ? range(m.rows).flatMap((r) => engine.words(this.type, rowOf(m, r), this.digits)) :
+                Array.from(m.values, (x) => fixed(x, this.digits));
+        return texts.map((text, n) => hidden && hidden[n] ? (name === 'masked' ? '−∞' : '0') : text);
+    },
+
+    hiddenOf(name) { return name === 'masked' || name === 'weights' ? this.masks : null; },
+
+    title(name) {
+        if (name === 'scaled' && this.scale === '1') return TITLES.product;
+        return TITLES[name];
     },
 
     content(name) {
-        const editable = GIVEN.includes(name);
-        const m = editable ? this[name] : this.result[name];
-        const isScore = ['product', 'scaled', 'masked', 'weights'].includes(name);
-        const [low, high] = name === 'weights' ? [0, 1] : extent(m.values);
-        const hidden = name === 'masked' || name === 'weights' ? this.masks : null;
-        const hiddenText = name === 'masked' ? '−∞' : '0';
-        const numbered = (count) => range(count).map((i) => String(i + 1));
-        const isWeight = PROJECTIONS.includes(name), isOfKeys = ['k', 'v', 'weighted'].includes(name);
+        const m = this.matrixOf(name), numbered = (count) => range(count).map((i) => String(i + 1));
+        const isOfKeys = ['k', 'v', 'weighted'].includes(name), isWeight = PROJECTIONS.includes(name) || name === 'kt';
         return {
             ...m,
-            name: TITLES[name],
-            note: this.note(name),
-            texts: this.texts(m, this.typed().includes(name)).map((text, n) => hidden && hidden[n] ? hiddenText : text),
-            low,
-            high,
-            editable,
+            name: this.title(name),
+            note: name === 'weighted' ? `of ${this.labels[this.row]}` : '',
+            texts: this.textsOf(name),
+            digits: Math.min(this.digits, 4),
+            scale: name === 'weights' ? WEIGHTS : scaleOf((name === 'masked' ? this.result.scaled : m).values),
+            editable: GIVEN.includes(name) || name === 'kt',
             rowLabels: isWeight ? numbered(m.rows) : isOfKeys ? this.keyLabels : this.labels,
-            colLabels: isScore ? this.keyLabels : numbered(m.cols),
-            hidden,
+            colLabels: OF_SCORES.includes(name) || name === 'kt' ? this.keyLabels : numbered(m.cols),
+            hidden: this.hiddenOf(name),
             chosenRow: name === 'weights' && this.shownStage().id === 'weighted' ? this.row : undefined,
+            until: this.until(name),
         };
     },
 
@@ -85,17 +107,32 @@ const STEPS_SHOWN = {
         return '';
     },
 
-    shownGrids() {
+    // What softmax is given.
+    beforeSoftmax() { return this.masks.includes(1) ? 'masked' : this.scale === '1' ? 'product' : 'scaled'; },
+
+    // What this stage computes.
+    computedHere() {
+        return { inputs: [], qkv: this.x ? QKV : [] }[this.shownStage().id] || [this.shownStage().id];
+    },
+
+    // The matrices of this stage: a product, { left, above, corner }, or a row of them with what stands between.
+    layout() {
+        const divisor = this.scale === '' ? `√${this.q.cols}` : short(this.divisor());
         return {
-            inputs: OF_INPUTS,
-            qkv: this.x ? GIVEN : QKV,
-            product: ['q', 'k', 'product'],
-            scaled: ['product', 'scaled'],
-            masked: ['scaled', 'masked'],
-            weights: ['masked', 'weights'],
-            weighted: ['weights', 'v', 'weighted'],
-            output: ['weights', 'v', 'output'],
+            inputs: { row: OF_INPUTS },
+            qkv: this.x ? { left: 'x', above: PROJECTIONS, corner: QKV } : { row: QKV },
+            product: { left: 'q', above: ['kt'], corner: ['product'] },
+            scaled: { row: ['product', 'scaled'], between: [`÷ ${divisor} =`] },
+            masked: { row: ['scaled', 'masked'], between: ['→'] },
+            weights: { row: ['weights', this.beforeSoftmax()], between: ['= softmax of'] },
+            weighted: { row: ['weights', 'v', 'weighted'], between: ['×', '='] },
+            output: { left: 'weights', above: ['v'], corner: ['output'] },
         }[this.shownStage().id];
+    },
+
+    shownGrids() {
+        const { row, left, above, corner } = this.layout();
+        return row || [left, ...above, ...corner];
     },
 
     render() {
@@ -113,6 +150,8 @@ const STEPS_SHOWN = {
         $('steps-title').textContent = `${this.stage + 1}. ${stage.title}`;
         $('steps-text').textContent = `${stage.text} ${this.hint()}`;
         this.renderOptions();
+        this.renderPlay();
+        this.renderLines();
         $('steps-remark').textContent = this.remark();
         this.renderMatrices();
     },
@@ -120,7 +159,7 @@ const STEPS_SHOWN = {
     newGrid(name) {
         return new Grid({
             look: (r, c) => this.look(name, r, c),
-            edit: (r, c, text) => this.edit(name, r, c, text),
+            edit: (r, c, text) => name === 'kt' ? this.edit('k', c, r, text) : this.edit(name, r, c, text),
             choose: (r) => { if (name === 'weights') this.update({ row: r }); },
         });
     },
@@ -131,31 +170,83 @@ const STEPS_SHOWN = {
             if (!this.grids[name]) this.grids[name] = this.newGrid(name);
             this.grids[name].update(this.content(name));
         }
-        const shown = names.map((name) => this.grids[name].element), holder = $('steps-matrices');
-        if (names.length === 7) shown.splice(4, 0, this.newLine); // Q, K and V below what they came from
-        placeChildren(holder, shown);
-        const { name, r, c } = this.looked || {};
-        if (names.includes(name)) this.look(name, r, c);
+        this.placeMatrices();
+        const frame = this.played ? this.played.frames[this.played.n] : {};
+        const { name, r, c } = frame.name ? frame : this.looked || {};
+        if (names.includes(name)) this.look(name, r, c, frame.terms);
         else this.forget();
+    },
+
+    // A product has the left factor at the left, the right one above, and the result in the corner, so that its rows
+    // stand beside the rows, and its columns below the columns, that they are made of.
+    placeMatrices() {
+        const { row, between = [], left, above, corner } = this.layout(), holder = $('steps-matrices');
+        const at = (name, area) => {
+            const { element } = this.grids[name];
+            element.style.gridArea = area;
+            return element;
+        };
+        holder.classList.toggle('product', !row);
+        if (row) {
+            const signOf = (n) => between[n] ? [sign(n, between[n])] : [];
+            placeChildren(holder, row.flatMap((name, n) => [at(name, ''), ...signOf(n)]));
+            return;
+        }
+        const factors = above.map((name, n) => at(name, `1 / ${n + 3}`));
+        const results = corner.map((name, n) => at(name, `2 / ${n + 3}`));
+        above.forEach((name, n) => {
+            const both = [this.grids[name], this.grids[corner[n]]];
+            const most = (which) => Math.max(...both.map((grid) => grid.widths[which]));
+            for (const grid of both) grid.setWidths({ box: most('box'), head: most('head') });
+        });
+        const [times, equals] = [sign('times', '×'), sign('equals', '=')];
+        placeChildren(holder, [at(left, '2 / 1'), times, ...factors, equals, ...results]);
+    },
+
+    // The words at both sides, and a line for each weight.
+    renderLines() {
+        const isShown = this.shownStage().id === 'weights' && !this.played;
+        $('steps-lines').hidden = !isShown;
+        if (!isShown) {
+            $('steps-lines').innerHTML = $('steps-lines').shownLines = '';
+            return;
+        }
+        const { weights } = this.result;
+        const map = { ...weights, hidden: this.masks, rowLabels: this.labels, colLabels: this.keyLabels };
+        showLines($('steps-lines'), map, (side, i) => {
+            const isIn = (r, c) => side === 'from' ? r === i : side === 'to' && c === i;
+            if (this.grids.weights) this.grids.weights.mark(isIn);
+            if (!side) return;
+            const shares = side === 'from' ? this.keyLabels.map((label, c) => [this.shown('weights', i, c), label]) :
+                this.labels.map((label, r) => [this.shown('weights', r, i), label]);
+            const list = shares.map(([weight, label]) => `${weight} ${side === 'from' ? 'to' : 'from'} ${label}`);
+            tell('steps-sum', side === 'from' ? `${this.labels[i]} gives ${list.join(', ')}.` :
+                `${this.keyLabels[i]} gets ${list.join(', ')}.`);
+        });
     },
 
     renderStages() {
         if (!$('steps-stages').children.length) {
             const item = (s, n) =>
-                `<li><button type="button" data-stage="${n}">${n + 1} ${escapeText(s.name)}</button></li>`;
+                `<li><button type="button" data-stage="${n}"><b>${n + 1}</b> ${escapeText(s.name)}</button></li>`;
             $('steps-stages').innerHTML = STAGES.map(item).join('');
             $('steps-stages').addEventListener('click', (event) => {
-                const { stage } = event.target.dataset;
-                if (stage) this.update({ stage: Number(stage) });
+                const button = event.target.closest('button');
+                if (button) this.update({ stage: Number(button.dataset.stage) });
             });
         }
         for (const button of $('steps-stages').querySelectorAll('button')) {
             const n = Number(button.dataset.stage);
-            button.disabled = n === 0 && !this.x;
-            if (n === this.stage) button.setAttribute('aria-current', 'step');
-            else button.removeAttribute('aria-current');
+            button.parentNode.hidden = n === 0 && !this.x;
+            if (n === this.stage) {
+                button.setAttribute('aria-current', 'step');
+                const strip = $('steps-stages'), { offsetLeft, offsetWidth } = button;
+                strip.scrollLeft = offsetLeft - strip.offsetLeft + (offsetWidth - strip.clientWidth) / 2;
+            } else {
+                button.removeAttribute('aria-current');
+            }
         }
-        $('steps-back').disabled = this.stage === (this.x ? 0 : 1);
+        $('steps-back').disabled = this.stage === this.firstStage();
         $('steps-next').disabled = this.stage === STAGES.length - 1;
     },
 
@@ -179,9 +270,9 @@ const STEPS_SHOWN = {
         setField('steps-divisor', this.scale);
     },
 
-    look(name, r, c) {
+    look(name, r, c, terms) {
         this.looked = { name, r, c };
-        const { text, sources } = this.explain(name, r, c);
+        const { text, sources } = name === 'kt' ? this.explain('k', c, r) : this.explain(name, r, c, terms);
         tell('steps-sum', text);
         for (const [other, grid] of Object.entries(this.grids)) grid.mark(sources[other] || (() => false));
         this.grids[name].point(r, c);

@@ -1,89 +1,107 @@
 // Panel 1, step by step: the sum behind a number, as methods of the panel. This module owns the sentences that say how
-// a number came about, and which cells of other matrices are marked for it. It knows numbers.js and steps_presets.js.
+// a number came about, in the digits that are shown, and which cells of other matrices are marked for it. It knows
+// numbers.js and steps_presets.js.
 
-// "1 × 2 + 3 × 4 = 14": a(n) times b(n), for each n.
-function sumOfProducts(a, b, count, result) {
-    const terms = range(count).map((n) => `${signed(a(n), 8)} × ${signed(b(n), 8)}`);
-    return `${terms.join(' + ')} = ${short(result, 8)}`;
-}
+const inBrackets = (text) => text.startsWith('−') ? `(${text})` : text;
 
 const STEPS_SUMS = {
-    // How a number came about: { text, sources }. sources[name](i, j): whether that cell of a matrix is in the sum.
-    explain(name, r, c) {
+    // How a number came about: { text, sources, terms }. sources[name](i, j): whether that cell of a matrix is in the sum;
+    // terms: how many it has. until: only so many of them, the newest of which is marked.
+    explain(name, r, c, until) {
         const fromInputs = { q: 'wq', k: 'wk', v: 'wv' }[name];
-        if (fromInputs && this.x) return this.explainProjection(name, fromInputs, r, c);
+        if (fromInputs && this.x) return this.explainProjection(name, fromInputs, r, c, until);
         if (this[name]) return this.explainTyped(name, r, c);
-        if (name === 'product') return this.explainScore(r, c);
+        if (name === 'product') return this.explainScore(r, c, until);
         if (name === 'scaled') return this.explainScaled(r, c);
         if (name === 'masked') return this.explainMasked(r, c);
         if (name === 'weights') {
-            const sources = this.shownStage().id === 'weights' ? { masked: (i) => i === r } : {};
-            return { text: this.explainWeight(r, c), sources };
+            const before = this.beforeSoftmax(), isShown = this.shownStage().id === 'weights';
+            return { text: this.explainWeight(before, r, c), sources: isShown ? { [before]: (i) => i === r } : {} };
         }
-        return name === 'weighted' ? this.explainWeighted(r, c) : this.explainOutput(r, c);
+        return name === 'weighted' ? this.explainWeighted(r, c) : this.explainOutput(r, c, until);
     },
 
-    explainProjection(name, weight, r, c) {
-        const { x } = this, w = this[weight];
-        const sum = sumOfProducts((n) => entry(x, r, n), (n) => entry(w, n, c), x.cols, entry(this[name], r, c));
-        const where = `${TITLES[name]}, ${this.labels[r]}, ${c + 1}`;
-        return { text: `${where}: row of x times column of ${TITLES[weight]} = ${sum}`,
-            sources: { x: (i) => i === r, [weight]: (i, j) => j === c } };
+    // A number as it is shown.
+    shown(name, r, c) { return this.textsOf(name)[r * this.matrixOf(name).cols + c]; },
+
+    // "= 1 × 2 + 3 × 4 = 14", of the texts that a(n) and b(n) say.
+    sumOfProducts(a, b, count, result, until = count) {
+        const terms = range(until).map((n) => `${inBrackets(a(n))} × ${inBrackets(b(n))}`);
+        return `${terms.join(' + ')} ${until < count ? '+ …' : `= ${result}${this.rounded()}`}`;
+    },
+
+    // Whether what is shown is exact.
+    rounded() { return this.digits > 4 ? '' : ` (in the ${this.digits} digits shown)`; },
+
+    explainProjection(name, weight, r, c, until) {
+        const { x } = this, newest = until - 1;
+        const sum = this.sumOfProducts((n) => this.shown('x', r, n), (n) => this.shown(weight, n, c), x.cols,
+            this.shown(name, r, c), until);
+        return { text: `${TITLES[name]}, ${this.labels[r]}, ${c + 1}: row of x times column of ${TITLES[weight]} = ${sum}`,
+            terms: x.cols,
+            sources: { x: (i, j) => i === r && (!until || j === newest),
+                [weight]: (i, j) => j === c && (!until || i === newest) } };
     },
 
     explainTyped(name, r, c) {
         const where = `${TITLES[name]}, row ${r + 1}, column ${c + 1}`;
-        return { text: `${where}: ${short(entry(this[name], r, c), 8)}. You can change it.`, sources: {} };
+        return { text: `${where}: ${this.shown(name, r, c)}. You can change it.`, sources: {} };
     },
 
-    explainScore(r, c) {
-        const { q, k } = this, score = entry(this.result.product, r, c);
-        const sum = sumOfProducts((n) => entry(q, r, n), (n) => entry(k, c, n), q.cols, score);
+    explainScore(r, c, until) {
+        const { q } = this, newest = until - 1;
+        const sum = this.sumOfProducts((n) => this.shown('q', r, n), (n) => this.shown('k', c, n), q.cols,
+            this.shown('product', r, c), until);
         return { text: `score of ${this.labels[r]} with ${this.keyLabels[c]}: query times key = ${sum}`,
-            sources: { q: (i) => i === r, k: (i) => i === c } };
+            terms: q.cols,
+            sources: { q: (i, j) => i === r && (!until || j === newest),
+                kt: (i, j) => j === c && (!until || i === newest), k: (i) => i === c } };
     },
 
     explainScaled(r, c) {
-        const { product, scaled } = this.result;
         const divisor = this.scale === '' ? `√${this.q.cols}` : signed(this.divisor());
-        return { text: `${short(entry(product, r, c), 8)} ÷ ${divisor} = ${short(entry(scaled, r, c), 8)}`,
+        return { text: `${this.shown('product', r, c)} ÷ ${divisor} = ${this.shown('scaled', r, c)}${this.rounded()}`,
             sources: { product: (i, j) => i === r && j === c } };
     },
 
     explainMasked(r, c) {
         const query = this.labels[r], key = this.keyLabels[c], isHidden = this.masks[r * this.k.rows + c];
-        const before = short(entry(this.result.scaled, r, c), 8), after = short(entry(this.result.masked, r, c), 8);
+        const before = this.shown('scaled', r, c);
         const text = isHidden ?
             `${key} comes after ${query}, which does not see it: −∞ takes the place of ${before}` :
-            `${query} sees ${key}: its score stays ${after}`;
+            `${query} sees ${key}: its score stays ${before}`;
         return { text, sources: { scaled: (i, j) => i === r && j === c } };
     },
 
     explainWeighted(r, c) {
-        const { weights, weighted } = this.result;
-        const product = `${signed(entry(weights, this.row, r), 8)} × ${signed(entry(this.v, r, c), 8)}`;
-        return { text: `${this.keyLabels[r]}: its weight × its value = ${product} = ${short(entry(weighted, r, c), 8)}`,
+        const product = `${inBrackets(this.shown('weights', this.row, r))} × ${inBrackets(this.shown('v', r, c))}`;
+        const text = `${this.keyLabels[r]}: its weight × its value = ${product} = ${this.shown('weighted', r, c)}`;
+        return { text: text + this.rounded(),
             sources: { weights: (i, j) => i === this.row && j === r, v: (i, j) => i === r && j === c } };
     },
 
-    explainOutput(r, c) {
-        const { weights, output } = this.result, { v } = this;
-        const sum = sumOfProducts((n) => entry(weights, r, n), (n) => entry(v, n, c), v.rows, entry(output, r, c));
+    explainOutput(r, c, until) {
+        const { v } = this, newest = until - 1;
+        const sum = this.sumOfProducts((n) => this.shown('weights', r, n), (n) => this.shown('v', n, c), v.rows,
+            this.shown('output', r, c), until);
         return { text: `output of ${this.labels[r]}, ${c + 1}: weights times values = ${sum}`,
-            sources: { weights: (i) => i === r, v: (i, j) => j === c } };
+            terms: v.rows,
+            sources: { weights: (i, j) => i === r && (!until || j === newest),
+                v: (i, j) => j === c && (!until || i === newest) } };
     },
 
-    explainWeight(r, c) {
-        const { masked, weights } = this.result, scores = Array.from(rowOf(masked, r));
-        const seen = scores.filter((s) => s !== -Infinity);
-        const top = Math.max(...seen), weight = short(entry(weights, r, c), 8);
+    explainWeight(before, r, c) {
+        const masked = this.result.masked, scores = Array.from(rowOf(masked, r));
+        const seen = range(scores.length).filter((n) => scores[n] !== -Infinity);
+        const top = Math.max(...scores), best = scores.indexOf(top);
+        const weight = this.shown('weights', r, c);
         const pair = `weight that ${this.labels[r]} gives ${this.keyLabels[c]}: `;
         if (seen.length === 0) return `${pair}0, for it sees no key`;
         if (scores[c] === -Infinity) return `${pair}exp(−∞) = 0, whatever the others are`;
         if (!Number.isFinite(top)) return `${pair}${weight}, for a score of its row is NaN or +∞`;
-        const exps = seen.map((s) => Math.exp(s - top)), power = (s) => `exp(${short(s, 6)} − ${signed(top, 6)})`;
-        const sum = short(total(exps), 8);
-        return `${pair}${power(scores[c])} ÷ (${seen.map(power).join(' + ')}) = ` +
-            `${short(Math.exp(scores[c] - top), 8)} ÷ ${sum} = ${weight}`;
+        const power = (n) => `exp(${this.shown(before, r, n)} − ${inBrackets(this.shown(before, r, best))})`;
+        const exps = seen.map((n) => Math.exp(scores[n] - top)), digits = Math.max(2, this.digits);
+        return `${pair}${power(c)} ÷ (${seen.map(power).join(' + ')}) = ` +
+            `${short(Math.exp(scores[c] - top), digits)} ÷ ${short(total(exps), digits)} = ${weight}${this.rounded()}`;
     },
 };
