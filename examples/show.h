@@ -449,9 +449,10 @@ static inline void show_vec_int(const char *name, attn_mat m)
 /* ==== Heatmaps =================================================================================================== */
 
 /* Families of colours, from nearly white to full. The examples draw scores and weights in blue, queries in purple, keys
-   and inputs in orange, values and what attention makes of them in green. */
-typedef enum show_colours { SHOW_PURPLE = 0, SHOW_ORANGE, SHOW_BLUE, SHOW_GREEN } show_colours;
-enum { SHOW__FAMILIES = 4, SHOW__PARTS = 9 }; /* of colours; of a figure, at most */
+   and inputs in orange, values and what attention makes of them in green. SHOW_SIGNED goes from orange through white, in
+   the middle, to purple. */
+typedef enum show_colours { SHOW_PURPLE = 0, SHOW_ORANGE, SHOW_BLUE, SHOW_GREEN, SHOW_SIGNED } show_colours;
+enum { SHOW__FAMILIES = 5, SHOW__PARTS = 9 }; /* of colours; of a figure, at most */
 
 /* What a heatmap looks like. Texts are UTF-8; NULL: none. A cell of NaN is grey, or a point in the terminal: a key that
    is hidden from a query. */
@@ -468,12 +469,15 @@ typedef struct show_map {
     const char *grey;  /* what the legend calls grey cells; NULL: hidden */
     const char *frame; /* what the legend calls the cells framed */
     int (*framed)(int row, int col);
+    int root;                   /* colours follow the square root, so that small values are seen; low is 0 then */
+    const unsigned char *marks; /* of each cell, row by row: show_marks; NULL: none */
 } show_map;
+enum show_marks { SHOW_HIDDEN = 1, SHOW_FRAMED = 2 }; /* hatched, and without a number; framed */
 
 static inline show_map show_map_of(const char *title, show_colours colours, const char *row_name, const char *col_name,
                                    int digits)
 {
-    show_map map = {title, colours, digits, row_name, col_name, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, NULL};
+    show_map map = {title, colours, digits, row_name, col_name, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, NULL, 0, NULL};
     return map;
 }
 
@@ -574,7 +578,8 @@ static inline show__rgb show__stop(show_colours family, int stop) /* five stops,
         {{245, 240, 247}, {218, 187, 224}, {187, 131, 199}, {154, 72, 170}, {122, 16, 140}},
         {{253, 244, 230}, {253, 223, 177}, {252, 200, 121}, {250, 175, 66}, {245, 148, 12}},
         {{238, 243, 252}, {188, 209, 244}, {131, 167, 233}, {75, 121, 217}, {28, 75, 190}},
-        {{238, 246, 241}, {193, 220, 204}, {140, 187, 161}, {84, 149, 115}, {33, 107, 72}}};
+        {{238, 246, 241}, {193, 220, 204}, {140, 187, 161}, {84, 149, 115}, {33, 107, 72}},
+        {{166, 70, 0}, {244, 165, 82}, {255, 255, 255}, {169, 157, 212}, {76, 36, 124}}};
     const unsigned char *s = stops[family][stop];
     show__rgb colour = {s[0], s[1], s[2]};
     return colour;
@@ -601,6 +606,7 @@ static inline int show__way(const show_map *map, double x)
     const char *special = show__special(x);
     double shown = show__as_shown(x, map->digits), range = map->high / 2 - map->low / 2;
     double way = special ? special[0] == 'i' : range > 0 ? (shown / 2 - map->low / 2) / range : 0.5;
+    way = map->root && way > 0 ? sqrt(way) : way;
     return way >= 1 ? 1000 : way > 0 ? (int)(1000 * way + 0.500001) : 0;
 }
 
@@ -787,6 +793,7 @@ static inline show__drawing show__drawing_of(attn_mat m, const show_map *options
     return d;
 }
 
+#define SHOW__HATCHED "fill=\"url(#hatched)\""
 #define SHOW__FRAME "stroke=\"#c4320a\" stroke-width=\"2\""
 #define SHOW__GREY " font-size=\"13\" fill=\"#595959\""
 
@@ -825,6 +832,11 @@ static inline void show__svg_names(FILE *file, const show_map *map, const show__
     }
 }
 
+static inline int show__is_marked(attn_mat m, const show_map *map, size_t r, size_t c, int mark)
+{
+    return map->marks && (map->marks[r * m.cols + c] & mark);
+}
+
 /* A rectangle for as many cells of a row as are of one colour, and a number in each if it is to have one. */
 static inline void show__svg_cells(FILE *file, attn_mat m, const show_map *map, const show__layout *at)
 {
@@ -833,14 +845,20 @@ static inline void show__svg_cells(FILE *file, attn_mat m, const show_map *map, 
             double value = attn_mat_get(m, r, c);
             show__rgb fill = show__colour(map, value), other = fill;
             int x = at->left + (int)c * at->cell_width, y = at->top + (int)r * at->cell_height;
+            int hidden = show__is_marked(m, map, r, c, SHOW_HIDDEN);
             for (next = c + 1; at->plain && next < m.cols; next++) {
                 other = show__colour(map, attn_mat_get(m, r, next));
+                if (hidden != show__is_marked(m, map, r, next, SHOW_HIDDEN) || (hidden && at->cell_width >= 8))
+                    break;
                 if (fill.r != other.r || fill.g != other.g || fill.b != other.b)
                     break;
             }
             fprintf(file, "<path d=\"M%d %dh%dv%dH%dz\"", x, y, (int)(next - c) * at->cell_width, at->cell_height, x);
-            fprintf(file, " fill=\"#%02x%02x%02x\"/>\n", fill.r, fill.g, fill.b);
-            if (!at->plain && !show__is_nan(value))
+            if (hidden)
+                fprintf(file, " " SHOW__HATCHED "/>\n");
+            else
+                fprintf(file, " fill=\"#%02x%02x%02x\"/>\n", fill.r, fill.g, fill.b);
+            if (!at->plain && !hidden && !show__is_nan(value))
                 show__svg_text(file, x + at->cell_width / 2, y + at->cell_height / 2 + 5, "middle",
                                show__is_light(fill) ? " fill=\"#000\"" : " fill=\"#fff\"",
                                show__cell_of(value, map->digits).text);
@@ -858,9 +876,9 @@ static inline void show__svg_lines(FILE *file, attn_mat m, const show_map *map, 
             fprintf(file, "M%d %dv%d", at->left + c * at->cell_width, at->top, at->grid_height);
         fprintf(file, "\"/>\n");
     }
-    for (int r = 0; map->framed && r < (int)m.rows; r++)
+    for (int r = 0; r < (int)m.rows; r++)
         for (int c = 0; c < (int)m.cols; c++)
-            if (map->framed(r, c))
+            if ((map->framed && map->framed(r, c)) || show__is_marked(m, map, (size_t)r, (size_t)c, SHOW_FRAMED))
                 for (int line = 0; line < 2; line++) /* red on white, for a contrast with any cell */
                     fprintf(file, "<path fill=\"none\" %s d=\"M%d %dh%dv%dh-%dz\"/>\n",
                             line ? SHOW__FRAME : "stroke=\"#fff\" stroke-width=\"5\"", at->left + c * at->cell_width,
@@ -896,7 +914,7 @@ static inline void show__legend_cell(FILE *file, int *x, int *y, int width, cons
    frames mean. Returns where it ends; file NULL: draws nothing. */
 static inline int show__legend(FILE *file, const show__drawing *maps, size_t count, int width, int y)
 {
-    int x = 24, grey = 0;
+    int x = 24, grey = 0, hatched = 0;
     const char *grey_text = "hidden", *frame = NULL;
     if (file)
         fprintf(file, "<g font-size=\"12\">\n");
@@ -908,8 +926,10 @@ static inline int show__legend(FILE *file, const show__drawing *maps, size_t cou
                 break;
         for (size_t n = 0; !grey && n < maps[i].m.rows * maps[i].m.cols; n++)
             grey = show__is_nan(attn_mat_get(maps[i].m, n / maps[i].m.cols, n % maps[i].m.cols));
+        for (size_t n = 0; map->marks && !hatched && n < maps[i].m.rows * maps[i].m.cols; n++)
+            hatched = map->marks[n] & SHOW_HIDDEN;
         grey_text = map->grey ? map->grey : grey_text;
-        frame = map->framed ? map->frame : frame;
+        frame = map->framed || map->marks ? map->frame : frame;
         if (j == i && map->low < map->high) {
             show__cell low = show__cell_of(map->low, map->digits), high = show__cell_of(map->high, map->digits);
             int before = 8 * (int)strlen(low.text);
@@ -925,6 +945,8 @@ static inline int show__legend(FILE *file, const show__drawing *maps, size_t cou
     }
     if (grey)
         show__legend_cell(file, &x, &y, width, "fill=\"#d9d9d9\"", grey_text);
+    if (hatched)
+        show__legend_cell(file, &x, &y, width, SHOW__HATCHED, "hidden");
     if (frame)
         show__legend_cell(file, &x, &y, width, "fill=\"none\" " SHOW__FRAME, frame);
     if (file)
@@ -932,7 +954,7 @@ static inline int show__legend(FILE *file, const show__drawing *maps, size_t cou
     return y + 32;
 }
 
-/* The scales that the legend fills rectangles with. */
+/* The scales that the legend fills rectangles with, and what hidden cells are filled with. */
 static inline void show__svg_scales(FILE *file, const show__drawing *maps, size_t count)
 {
     fprintf(file, "<defs>\n");
@@ -945,10 +967,18 @@ static inline void show__svg_scales(FILE *file, const show__drawing *maps, size_
         fprintf(file, "<linearGradient id=\"scale%d\">", family);
         for (int stop = 0; stop < 5; stop++) {
             show__rgb c = show__stop((show_colours)family, stop);
-            fprintf(file, "<stop offset=\"%d%%\" stop-color=\"#%02x%02x%02x\"/>", 25 * stop, c.r, c.g, c.b);
+            fprintf(file, "<stop offset=\"%d%%\" stop-color=\"#%02x%02x%02x\"/>",
+                    maps[i].map.root ? 25 * stop * stop / 4 : 25 * stop, c.r, c.g, c.b);
         }
         fprintf(file, "</linearGradient>\n");
     }
+    for (size_t i = 0; i < count; i++)
+        if (maps[i].map.marks) {
+            fprintf(file, "<pattern id=\"hatched\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
+                          "<path fill=\"#dfe3e8\" d=\"M0 0h6v6h-6z\"/>"
+                          "<path stroke=\"#9aa4b1\" d=\"M-1 7L7 -1M-1 1L1 -1M5 7L7 5\"/></pattern>\n");
+            break;
+        }
     fprintf(file, "</defs>\n");
 }
 
