@@ -1,6 +1,6 @@
 /* What the page attention.html computes with: attn.h for WebAssembly, in functions that js/engine.js calls. `make page`
    builds it. Numbers cross the border as arrays of double in this memory, which page_memory gives out; texts as UTF-8.
-   The model's three files are read by fopen: js/engine.js answers the system calls of WASI that this becomes.
+   The model's files are read by fopen: js/engine.js answers the system calls of WASI that this becomes.
 
    A function that can fail returns 0, or else there is a sentence at page_message. */
 #include "../../attn.h"
@@ -73,7 +73,7 @@ int page_matmul(attn_dtype type, double *out, double *a, double *b, size_t rows,
 }
 
 /* Attention in its stages: the product q k^T (Lq x Lk), the same times scale, with hidden keys at -infinity, its
-   softmax, the values of query `row` times their weights (Lk x Dv), and the output (Lq x Dv). hidden: Lq x Lk, 0 = seen. */
+   softmax, the values of query `row` times their weights (Lk x Dv), and the output (Lq x Dv). hidden: Lq x Lk, 0: seen. */
 EXPORT("page_steps")
 int page_steps(attn_dtype type, size_t Lq, size_t Lk, size_t D, size_t Dv, double *query, double *key, double *value,
                double scale, const unsigned char *hidden, size_t row, double *product, double *scaled, double *masked,
@@ -135,18 +135,26 @@ static attn_mat picture_maps[MAPS];
 static show_map picture_looks[MAPS];
 static size_t picture_count;
 
-/* Adds a map to the next picture. Texts and numbers must stay where they are until it is drawn. look: colours of show.h,
-   digits, low, high, and side, 0 for cells with their numbers; NaN is a hidden cell. texts: title, names of rows and of
-   columns, sign (NULL: none). */
+EXPORT("page_picture_begin") void page_picture_begin(void)
+{
+    picture_count = 0;
+}
+
+/* Adds a map to the next picture. All that is given must stay where it is until it is drawn. marks: show_marks of each
+   cell. look: colours of show.h, digits, low, high, side (0 for cells with their numbers), and whether colours follow the
+   square root. texts: title, names of rows and of columns, sign, what a frame means (NULL: none). */
 EXPORT("page_map")
-int page_map(double *values, size_t rows, size_t cols, const double look[5], const char *const texts[4],
-             const char *const *row_labels, const char *const *col_labels)
+int page_map(double *values, const unsigned char *marks, size_t rows, size_t cols, const double look[6],
+             const char *const texts[5], const char *const *row_labels, const char *const *col_labels)
 {
     show_map map = show_map_of(texts[0], (show_colours)look[0], texts[1], texts[2], (int)look[1]);
-    map.low = look[2], map.high = look[3], map.side = (int)look[4];
+    map.low = look[2], map.high = look[3], map.side = (int)look[4], map.root = look[5] != 0;
     map.sign = texts[3], map.row_labels = row_labels, map.col_labels = col_labels;
-    if (picture_count == MAPS)
+    map.marks = marks, map.frame = texts[4], map.grey = "NaN";
+    if (picture_count == MAPS) {
+        snprintf(message, sizeof message, "a picture has at most %d maps", MAPS);
         return 1;
+    }
     picture_maps[picture_count] = attn_mat_of(values, ATTN_F64, rows, cols);
     picture_looks[picture_count++] = map;
     return 0;
@@ -156,10 +164,9 @@ int page_map(double *values, size_t rows, size_t cols, const double look[5], con
 EXPORT("page_picture") void page_picture(const char *title, size_t across)
 {
     show_picture("picture.svg", title, picture_maps, picture_looks, picture_count, across);
-    picture_count = 0;
 }
 
-/* Draws `rows` lines of `cols` numbers each, the first at x_low and the last at x_high. texts: title, names of the axes. */
+/* Draws `rows` lines of `cols` numbers each, the first at x_low and the last at x_high. texts: title, names of axes. */
 EXPORT("page_lines")
 void page_lines(double *values, size_t rows, size_t cols, const char *const texts[3], const char *const *names,
                 double x_low, double x_high)
@@ -446,9 +453,7 @@ EXPORT("page_open") int page_open(const char *path)
 /* The sizes of the model that is open: layers of the encoder, of the decoder, and heads. */
 EXPORT("page_sizes") size_t page_sizes(int which)
 {
-    return which == 0   ? translator.encoder.count
-           : which == 1 ? translator.decoder.count
-                        : translator.config.num_heads;
+    return which == 0 ? translator.encoder.count : which == 1 ? translator.decoder.count : translator.config.num_heads;
 }
 
 /* Translates. changes: of t5_watch, or NULL. The reply is at page_reply: JSON of text, score, source and target

@@ -67,7 +67,7 @@ async function opensOnColour() {
     await open();
     const { Weights } = await tables('steps');
     checks.equal([Weights.length, Weights[0].slice(0, 2)], [6, ['0.21', '0.20']], `${what}: weights of six words`);
-    checks.equal((await texts('#steps-lines text')).slice(0, 2), ['Your', 'journey'], `${what}: the words at the left`);
+    checks.equal((await texts('#steps-lines .word')).slice(0, 2), ['Your', 'journey'], `${what}: the words at the left`);
     const lines = await browser.evaluate(() => Array.from(document.querySelectorAll('#steps-lines path'), (path) =>
         Number(path.getAttribute('stroke-width'))));
     checks.equal(lines.length, 36, `${what}: a line for each weight`);
@@ -76,9 +76,9 @@ async function opensOnColour() {
     const alone = () => browser.evaluate(() => Array.from(document.querySelectorAll('#steps-lines path'), (path) =>
         path.style.display === 'none' ? 0 : 1).reduce((a, b) => a + b));
     checks.equal(await alone(), 6, `${what}: a word's own lines alone`);
-    await says('#steps-sum', 'journey gives 0.14 to Your, 0.24 to journey', 'a word that looks');
+    await says('#steps-sum', 'journey takes 0.14 from Your, 0.24 from journey', 'a word that looks');
     await browser.evaluate(() => document.querySelector('#steps-lines [data-to="0"].word').focus());
-    await says('#steps-sum', 'Your gets 0.21 from Your, 0.14 from journey', 'a word with the focus');
+    await says('#steps-sum', 'Your gives 0.21 to Your, 0.14 to journey', 'a word with the focus');
     const options = await texts('#steps-preset option');
     checks.check(options.every((option) => !/00\d|notebook/.test(option)), `${what}: ${options}`);
     const colours = await browser.evaluate(() => new Set(Array.from(document.querySelectorAll('#steps td[data-r]'),
@@ -99,12 +99,10 @@ async function showsNotebooks() {
             await stage(n);
             Object.assign(shown, await tables('steps'));
         }
-        const scaled = id === '002' ? 'Scaled scores' : 'Scores'; // the others divide by nothing
         for (const [name, rows] of Object.entries(numbers)) {
             const where = `${what}, notebook ${id}: ${name}`;
-            const title = { ...TITLES, scaled };
-            if (title[name]) checks.equal(shown[title[name]], rows, where);
-            else if (name.startsWith('first')) checks.equal(shown[title[name.slice(5).toLowerCase()]][0], rows, where);
+            if (TITLES[name]) checks.equal(shown[TITLES[name]], rows, where);
+            else if (name.startsWith('first')) checks.equal(shown[TITLES[name.slice(5).toLowerCase()]][0], rows, where);
         }
     }
 }
@@ -196,8 +194,10 @@ async function showsSums() {
 async function plays() {
     await open('#panel=steps&numbers=000&step=product');
     for (let n = 0; n < 4; n++) await browser.click('#steps-faster');
-    const filled = async () => (await tables('steps')).Scores?.flat().filter(Boolean).length;
+    const filled = async () => (await tables('steps')).Q?.flat().filter(Boolean).length;
     await browser.click('#steps-play');
+    await says('#steps-title', '1. Inputs', 'it begins at the beginning');
+    for (let n = 0; n < 50 && !(await text('#steps-title')).startsWith('2'); n++) await rest(20);
     checks.equal(await filled(), 0, `${what}: empty at first`);
     const seen = new Set(), sums = new Set();
     for (let n = 0; n < 20; n++) {
@@ -213,7 +213,15 @@ async function plays() {
     await browser.click('#steps-play');
     for (let n = 0; n < 300 && !(await text('#steps-title')).startsWith('8'); n++) await rest(100);
     await says('#steps-title', '8. Output', 'it comes to the last step');
-    await stage(3);
+    await browser.click('#steps-play');
+    await rest(500);
+    const follow = (link) => browser.evaluate((link) => { location.hash = link; }, link);
+    await follow('#panel=steps&numbers=003&step=output');
+    await rest(500);
+    checks.equal([(await tables('steps')).Output[0].filter(Boolean).length, await text('#steps-play')], [3, '▶ Play'],
+        `${what}: a link ends it`);
+    await follow('#panel=steps&numbers=000&step=qkv');
+    await rest(100);
     checks.equal(await filled(), 9, `${what}: all numbers are there where it is left`);
     await browser.prefer({ dark: false, reducedMotion: true });
     await open();
@@ -407,11 +415,17 @@ async function translates() {
     checks.equal([await tinted('read'), await tinted('written')], [0, written], `${what}: from where it is looked at`);
     await browser.evaluate(() => document.querySelector('#translation-read span').focus());
     await says('#translation-sum', 'is looked at most from', 'a token read');
+    await browser.set('#translation-part', 'decoder');
+    await browser.hover('#translation-written span:nth-child(3)');
+    checks.equal([await tinted('written'), await count('#translation-written .hidden-key')], [2, written - 3],
+        `${what}: what a token cannot see is hatched`);
+    checks.equal((await text('#translation-sum')).match(/\d\.\d\d/g).length, 3, `${what}: it looks at what it sees`);
+    await browser.set('#translation-part', 'cross');
     await browser.evaluate(() => { document.querySelector('#translation-tree').closest('details').open = true; });
     checks.check(await count('#translation-tree rect') > 8, `${what}: beams`);
     await browser.set('#translation-beams', 1);
     checks.equal(await count('#translation-tree rect'), written - 1, `${what}: one beam`);
-    await says('#translation-trust', 'as sure as', 'a sentence that it knows');
+    await says('#translation-trust', 'sure, as where', 'a sentence that it knows');
     await browser.type('#translation-source', 'with with dog dog it it');
     await rest(900);
     await says('#translation-trust', 'probably wrong', 'no sentence');
@@ -419,6 +433,11 @@ async function translates() {
     await rest(900);
     const marked = await texts('#translation-unknown mark');
     checks.equal(marked, ['zebra', '<b>Apples</b>'], `${what}: unknown words are marked`);
+    await browser.type('#translation-source', `${'W'.repeat(100)} dog`);
+    await rest(900);
+    await says('#translation-score', 'cut after 100 tokens', 'a translation without an end');
+    const excess = await browser.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    checks.equal(excess, 0, `${what}: a long word is no wider than the window`);
     await browser.type('#translation-source', '');
     await rest(500);
     await says('#notice', 'The sentence is empty', 'no sentence');
@@ -437,7 +456,9 @@ async function knocksOut() {
     checks.check(!await isBefore(), `${what}: nothing is changed at first`);
     await browser.click('#translation-example');
     checks.equal(await count('#translation-heads .off'), 1, `${what}: the head of the example is crossed out`);
-    checks.check((await text('#translation-target')).length > 2 * french.length, `${what}: without it words come again`);
+    await says('#translation-before', 'This head looked back', 'what it was for');
+    await says('#translation-trained', 'Layer 1, head 2, as trained', 'what it looked at');
+    checks.check((await text('#translation-target')).length > 2 * french.length, `${what}: words come again`);
     await browser.click('#translation-as-trained');
     await browser.set('#translation-part', 'decoder');
     await browser.click('#translation-heads button:nth-child(1)');
@@ -456,6 +477,8 @@ async function knocksOut() {
     checks.equal(await weights(), 1, `${what}: all its weights are 0`);
     await browser.set('#translation-head-change', 2);
     checks.equal(await count('#translation-heads .uniform'), 1, `${what}: one head is uniform`);
+    const [layer] = await texts('#translation-layer-change option:checked');
+    checks.equal(layer, 'mixed', `${what}: the heads of the layer`);
     const third = await browser.evaluate(() => Array.from(document.querySelectorAll('#translation-map [data-r="2"]'),
         (cell) => cell.getAttribute('aria-label')));
     checks.equal(third.slice(0, 4), ['0.33', '0.33', '0.33', 'hidden 0.00'], `${what}: a uniform row`);
@@ -469,7 +492,13 @@ async function knocksOut() {
     checks.equal(await count('#translation-heads .off'), 1, `${what}: a head of cross-attention`);
     await browser.click('#translation-as-trained');
     checks.equal([await text('#translation-target'), await isBefore()], [french, false], `${what}: all as trained`);
-    await open('#panel=translation&changed=cross-3-9-off,nonsense');
+    const changed = '#panel=translation&part=decoder&layer=1&head=mean&changed=decoder-1-1-uniform,cross-3-2-off';
+    await open(changed);
+    checks.equal([await count('#translation-heads .uniform'), await isBefore()], [1, true], `${what}: a link`);
+    await rest(400);
+    checks.check((await hash()).includes('changed=decoder-1-1-uniform%2Ccross-3-2-off'), `${what}: ${await hash()}`);
+    await open('#panel=translation&changed=cross-3-9-off,nonsense,cross-1.5-1-off');
+    await says('#notice', '“cross-1.5-1-off”', 'a link to half a layer');
     await says('#notice', '“cross-3-9-off”', 'a link to a head that there is not');
     await says('#notice', '“nonsense”', 'a link to nothing');
 }
@@ -488,6 +517,19 @@ const giveFiles = (files, isDropped) => browser.evaluate((files, isDropped) => {
     }
 }, files, isDropped);
 
+// Runs a script in the page, where it sees the page's own.
+const runInPage = (script) => browser.evaluate((script) => {
+    const element = document.createElement('script');
+    element.textContent = script;
+    document.head.append(element);
+    element.remove();
+}, script);
+
+// A model of the reader's own is at work in a moment, and says so.
+async function translated() {
+    for (let n = 0; n < 80 && (await text('#translation-score')).startsWith('translating'); n++) await rest(50);
+}
+
 // The reader's own model, as a directory and as a GGUF: what the program says of the same files.
 async function takesModels() {
     const golden = 'examples/models/tests/golden', base64 = (path) => readFileSync(path).toString('base64');
@@ -496,7 +538,7 @@ async function takesModels() {
     const sentence = 'the cat sees', said = (path) => run(build, '05_translate', '--beams', '4', '--max-length', '100',
         path, sentence).replace(/\n$/, '');
     const models = [['t5_f32', directory('t5_f32'), `${golden}/t5/t5_f32`, false],
-        ['v1_1_bf16', directory('v1_1_bf16'), `${golden}/t5/v1_1_bf16`, true],
+        ['v1_1_f32', directory('v1_1_f32'), `${golden}/t5/v1_1_f32`, true],
         ['t5_f16.gguf', [['t5_f16.gguf', base64(`${golden}/gguf/t5_f16.gguf`)]], `${golden}/gguf/t5_f16.gguf`, true]];
     await open('#panel=translation');
     await browser.type('#translation-source', sentence);
@@ -510,13 +552,23 @@ async function takesModels() {
         await browser.click('#own-use');
         for (let n = 0; n < 40 && !(await text('#own-says')).startsWith('Your model'); n++) await rest(100);
         await says('#own-says', 'Your model translates', name);
+        await translated();
         checks.equal((await text('#translation-target')).replace(/\s+/g, ' '), said(path).replace(/\s+/g, ' '),
             `${what}: ${name} says what the program says`);
-        const isShown = await browser.evaluate(() => !document.querySelector('#translation-trust').hidden);
+        const isShown = await browser.evaluate(() => ['trust', 'bounds', 'small', 'another', 'words', 'example']
+            .some((id) => document.querySelector(`#translation-${id}`).getClientRects().length));
         checks.check(!isShown && await count('#translation-heads canvas') > 1, `${what}: ${name}: heads, and no badge`);
-        await browser.set('#translation-layer-change', 1);
+        const says1 = await browser.evaluate(() => {
+            const layer = document.querySelector('#translation-layer-change');
+            layer.value = '1';
+            layer.dispatchEvent(new Event('change'));
+            return document.querySelector('#translation-score').textContent;
+        });
+        checks.equal(says1, 'translating …', `${what}: ${name}: it is at work`);
+        await translated();
         checks.check((await count('#translation-heads .off')) > 0, `${what}: ${name}: heads can be switched off`);
         await browser.click('#translation-as-trained');
+        await translated();
         before = await text('#translation-target');
     }
     checks.check((await hash()).includes('model=own'), `${what}: the link says that it was another model`);
@@ -524,8 +576,9 @@ async function takesModels() {
     checks.equal(await text('#translation-target'), french, `${what}: the small model is back`);
     const [all] = models.map(([, files]) => files), config = all.find(([name]) => name === 'config.json');
     const broken = all.map(([name, bytes]) => [name, name === 'model.safetensors' ? bytes.slice(0, 4000) : bytes]);
-    const mistakes = [[all.filter((file) => file !== config), 'config.json is missing'], [[['notes.txt', 'YQ==']], 'None of these files'],
-        [[config], 'model.safetensors is missing'], [[...models[2][1], config], 'A GGUF stands for itself']];
+    const mistakes = [[all.filter((file) => file !== config), 'config.json is missing'],
+        [[['notes.txt', 'YQ==']], 'None of these files'], [[config], 'model.safetensors is missing'],
+        [[...models[2][1], config], 'A GGUF stands for itself']];
     for (const [files, message] of mistakes) {
         await giveFiles(files, true);
         await says('#own-says', message, 'files that are no model');
@@ -536,8 +589,35 @@ async function takesModels() {
     for (let n = 0; n < 40 && (await text('#own-says')).startsWith('Reading'); n++) await rest(100);
     await says('#own-says', 'This model cannot be used: ', 'a broken file');
     checks.equal(await text('#translation-target'), french, `${what}: the small model stays`);
-    await open('#panel=translation&model=own');
+    await runInPage("own.take([{ name: 'model.gguf', size: 3e9 }])");
+    await says('#own-says', 'These files have 3000 MB', 'a model that is too large');
+    checks.equal(await count('#own-use[hidden]'), 1, `${what}: it cannot be used`);
+    await runInPage(`{ // no room for a byte more
+        const { open } = Engine.prototype;
+        Engine.prototype.open = function (path) {
+            Engine.prototype.open = open;
+            const { memory } = this.exports;
+            memory.grow(65536 - memory.buffer.byteLength / 65536);
+            return this.open(path);
+        };
+    }`);
+    await giveFiles(all, false);
+    await browser.click('#own-use');
+    for (let n = 0; n < 40 && (await text('#own-says')).startsWith('Reading'); n++) await rest(100);
+    await says('#own-says', 'MB do not fit into this page’s memory', 'memory that is full');
+    checks.equal(await text('#translation-target'), french, `${what}: and the small model stays`);
+    await open('#panel=translation&model=own&text=the+cat+sees&part=encoder&layer=2&head=3&changed=encoder-2-3-off');
     await says('#notice', 'choose its files', 'a link made with another model');
+    checks.equal([await text('#translation-target'), await count('#translation-heads .off')], [french, 0],
+        `${what}: its changes are not those of the small model`);
+    await giveFiles(all, false);
+    await browser.click('#own-use');
+    for (let n = 0; n < 40 && !(await text('#own-says')).startsWith('Your model'); n++) await rest(100);
+    await translated();
+    checks.equal(await count('#translation-heads .off'), 1, `${what}: the model of the link has its changes`);
+    await says('#translation-map', 'Layer 2, head 3', 'and its head');
+    await rest(400);
+    checks.check(/model=own/.test(await hash()) && /encoder-2-3-off/.test(await hash()), `${what}: ${await hash()}`);
 }
 
 // ---- panel 4 ----
@@ -673,6 +753,7 @@ async function keepsTypes() {
     }
     await browser.hover('#cache-errors figure:nth-child(2) [data-r="1"][data-c="0"]');
     await says('#cache-sum', 'of its attention with a cache of i8', 'an error');
+    await browser.hover('#theme'); // where nothing comes under the pointer when the page moves
     await browser.evaluate(() => document.querySelector('#cache-cached [data-r="0"]').focus());
     await browser.press('ArrowRight');
     await says('#cache-sum', 'Number 2 of the key of word 1, “the”', 'a key, by keys');
@@ -700,6 +781,17 @@ async function saves() {
         checks.equal([name, ...root], [`attention-${panel}.svg`, 'svg', 0, false], `${what}: saved`);
         checks.check(svg.includes(part), `${what}: ${name} holds ${part}`);
     }
+    await open('#panel=steps&step=weights&mask=causal');
+    const { text: masked } = await browser.download(() => browser.click('#export'));
+    checks.check(masked.includes('>hidden<') && masked.includes('<pattern id="hatched"'), `${what}: hidden, hatched`);
+    await open('#panel=steps&numbers=own&q=nan,1;-8,3&k=1,2;3,1&v=1;2&step=product');
+    const { text: odd } = await browser.download(() => browser.click('#export'));
+    checks.check(odd.includes('>NaN<') && !odd.includes('>hidden<'), `${what}: NaN is no hidden key`);
+    await open('#panel=translation&text=');
+    await browser.click('#export');
+    await says('#notice', 'no translation to save', 'nothing to save');
+    await browser.press('Escape');
+    checks.equal(await text('#notice'), '', `${what}: Escape takes a notice away`);
 }
 
 // Changes of every panel, which its link must keep.
@@ -735,6 +827,8 @@ const CHANGES = {
         await rest(900);
         await browser.set('#translation-part', 'encoder');
         await browser.click('#translation-heads button:nth-child(6)');
+        await browser.set('#translation-head-change', 1);
+        await browser.click('#translation-heads button:nth-child(13)');
     },
     async training() {
         for (let n = 0; n < 3; n++) await browser.click('#training-step');
@@ -785,7 +879,7 @@ async function keepsLinks() {
     for (const name of ['lq', 'lk', 'softcap', 'causal'])
         await says('#notice', `“${name}”`, 'all that is wrong with a link');
     await open('#nothing=%&&&==');
-    checks.equal(await text('#steps-title'), '6. Softmax: scores become weights', `${what}: a link without sense`);
+    checks.equal(await text('#steps-title'), '5. Scores become weights', `${what}: a link without sense`);
     const odd = encodeURIComponent(`a\u0001b ${'x'.repeat(195)}😀 y`);
     await open(`#panel=steps&numbers=sentence&step=inputs&sentence=${odd}`);
     await browser.type(await cell('x', 0, 0), '2');
@@ -838,8 +932,9 @@ async function looksRightOnce(panel, size, dark) {
 async function isHandy(name) {
     const [lines, first] = await browser.evaluate(() => {
         const tops = Array.from(document.querySelectorAll('[role=tab]'), (tab) => tab.offsetTop);
-        const maps = document.querySelectorAll('[role=tabpanel]:not([hidden]) :is(figure.matrix, canvas)');
-        return [new Set(tops).size, Math.min(...Array.from(maps, (map) => map.getBoundingClientRect().top + scrollY))];
+        const maps = document.querySelectorAll('[role=tabpanel]:not([hidden]) :is(.matrix table, canvas)');
+        const boxes = Array.from(maps, (map) => map.getBoundingClientRect()).filter(({ width }) => width);
+        return [new Set(tops).size, Math.min(...boxes.map(({ top }) => top + scrollY))];
     });
     checks.equal(lines, 1, `${what}: the tabs of ${name} are on one line`);
     checks.check(first <= 330, `${what}: the first matrix of ${name} is ${first} px from the top`);

@@ -1,6 +1,6 @@
 // The page's program under node, without a browser: node tests/page/wasm.mjs BUILD. Both builds of page.c, with vectors
 // and without, against what the examples print, what transformers computes, and what the page says about it.
-import { readFileSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { Checks, presets, run } from './printed.mjs';
 
 const MOST = 3.5e6; // bytes of the page
@@ -71,7 +71,11 @@ function checkSums(name) {
                     if (!text.includes(' = ') || text.includes('exp(−∞) = 0')) continue;
                     const end = text.split(' = ').pop();
                     checks.equal(end.split(' (')[0], steps.shown(matrix, r, c), what);
-                    checks.equal(end.includes(`${digits} digits shown`), digits <= 4, `${what}: says that it is rounded`);
+                    checks.equal(end.includes(`${digits} digits shown`), digits <= 4, `${what}: says it is rounded`);
+                    const quotient = text.match(/≈ ([\d.e−+]+) ÷ ([\d.e−+]+) = /);
+                    if (quotient)
+                        checks.near(numberOf(quotient[1]) / numberOf(quotient[2]), m.values[n],
+                            Math.max(0.6 * 10 ** -digits, 2e-7), `${what}: its quotient`);
                     const sum = text.match(/(?:times|=) [^=]*= ((?:\(?−?[\d.e−+]+\)? × \(?−?[\d.e−+]+\)?(?: \+ )?)+) = /);
                     if (!sum) continue;
                     const added = sumOf(sum[1], digits);
@@ -227,6 +231,84 @@ function checkAttention(engine, name) {
     }
 }
 
+// Weights of the bundled model of which change(name, values, cols), of 2 bytes each, makes others.
+function modelWith(change) {
+    const bytes = readFileSync('examples/models/bundled/model.safetensors'), size = Number(bytes.readBigUInt64LE());
+    const tensors = JSON.parse(bytes.toString('utf8', 8, 8 + size)), directory = `${build}/page/changed`;
+    const data = bytes.byteOffset + 8 + size;
+    delete tensors.__metadata__;
+    for (const [name, { shape, data_offsets: [begin, end] }] of Object.entries(tensors))
+        change(name, new Uint16Array(bytes.buffer, data + begin, (end - begin) / 2), shape[1]);
+    mkdirSync(directory, { recursive: true });
+    for (const name of model.keys()) writeFileSync(name.replace('model', directory), model.get(name));
+    writeFileSync(`${directory}/model.safetensors`, bytes);
+    return directory;
+}
+
+const CHANGES = { off: 1, uniform: 2 };
+
+// The engine's changes of so many heads of a block of a part, by their numbers.
+function changesOf({ sizes }, part, block, heads, change) {
+    const most = Math.max(sizes.encoder, sizes.decoder), all = new Uint8Array(3 * most * sizes.heads);
+    const first = ['encoder', 'decoder', 'cross'].indexOf(part) * most + block;
+    for (const head of heads) all[first * sizes.heads + head] = CHANGES[change];
+    return all;
+}
+
+// A head is off where the columns of the output that take it are 0; it is uniform, in cross-attention, where its
+// queries are 0: what the program makes of files that are changed so is what the engine makes of changed heads.
+function checkChanges(engine, name) {
+    const sentences = ['It is easy to translate languages with transformers', 'The men see a good book today'];
+    const places = { encoder: ['encoder', '0.SelfAttention'], decoder: ['decoder', '0.SelfAttention'],
+        cross: ['decoder', '1.EncDecAttention'] };
+    const trained = sentences.map((sentence) => engine.translate(sentence, 4));
+    const cases = [['cross', 2, [1], 'off'], ['cross', 1, [0, 1, 2, 3], 'off'], ['encoder', 0, [2], 'off'],
+        ['encoder', 2, [0, 1, 2, 3], 'off'], ['decoder', 0, [1], 'off'], ['decoder', 1, [0, 1, 2, 3], 'off'],
+        ['cross', 0, [3], 'uniform'], ['cross', 2, [0, 1, 2, 3], 'uniform'], ['encoder', 0, [2], 'uniform'],
+        ['decoder', 0, [0, 3], 'uniform']];
+    for (const [part, block, heads, change] of cases) {
+        const what = `${name}: ${part}, layer ${block + 1}, heads ${heads.map((h) => h + 1)} ${change}`;
+        const [stack, layer] = places[part], at = `${stack}.block.${block}.layer.${layer}`, inner = 96, of = inner / 4;
+        const isHead = (n) => heads.includes(Math.floor(n / of));
+        const isKnown = change === 'off' || part === 'cross'; // elsewhere a position counts, too
+        const program = [build, '05_translate', '--scores', '--max-length', '100'];
+        const lines = isKnown && run(...program, modelWith((tensor, values, cols) => {
+            if (tensor !== `${at}.${change === 'off' ? 'o' : 'q'}.weight`) return;
+            for (let n = 0; n < values.length; n++)
+                if (isHead(change === 'off' ? n % cols : Math.floor(n / cols))) values[n] = 0;
+        }), ...sentences).trim().split('\n').map((line) => line.split('\t'));
+        sentences.forEach((sentence, n) => {
+            const got = engine.translate(sentence, 4, changesOf(engine, part, block, heads, change));
+            if (lines) {
+                checks.equal(got.text, lines[n][1], `${what}: ${sentence}`);
+                checks.near(got.score, Number(lines[n][0]), 1e-4, `${what}: score of ${sentence}`);
+            }
+            checks.check(got.score !== trained[n].score, `${what}: the score is another`);
+            got.attention[part][block].forEach(({ rows, cols, values }, head) => {
+                const seen = (r) => part === 'decoder' ? r + 1 : cols;
+                const wanted = (r, c) => change === 'uniform' && c < seen(r) ? 1 / seen(r) : 0;
+                const sum = page.rowOf({ rows, cols, values }, 0).reduce((a, b) => a + b, 0);
+                const held = heads.includes(head) ? page.range(rows * cols).every((k) =>
+                    Math.abs(values[k] - wanted(Math.floor(k / cols), k % cols)) < 1e-6) : Math.abs(sum - 1) < 1e-5;
+                checks.check(held, `${what}: weights of head ${head + 1}`);
+            });
+        });
+    }
+    sentences.forEach((sentence, n) => {
+        const { text, score } = engine.translate(sentence, 4, changesOf(engine, 'cross', 0, [], 'off'));
+        checks.equal([text, score], [trained[n].text, trained[n].score], `${name}: no change: ${sentence}`);
+    });
+}
+
+// A model for which there is no room is refused.
+function checkMemory(wasm, name) {
+    const engine = new page.Engine(wasm, new Map(model)), { memory } = engine.exports;
+    memory.grow(65536 - memory.buffer.byteLength / 65536); // all that there can be
+    let said = '';
+    try { engine.open('model'); } catch (error) { said = error.message; }
+    checks.check(/memory/.test(said), `${name}: no room for a model: "${said}"`);
+}
+
 // ---- token by token ----
 
 const worst = (a, b) => Math.max(...a.values.map((x, n) => Math.abs(x - b.values[n])));
@@ -350,8 +432,12 @@ function checkColours() {
         for (let n = -64; n <= 64; n++)
             for (const rgb of [page.shade(Math.abs(n) / 64, page.WEIGHTS, theme), page.shade(n / 16, numbers, theme)])
                 checks.check(contrast(rgb, ink(rgb)) >= 4.5, `${theme}, ${n}: contrast ${contrast(rgb, ink(rgb))}`);
-        checks.check(contrast(page.HIDDEN[theme], theme === 'light' ? [26, 32, 41] : [230, 234, 240]) >= 4.5,
-            `${theme}: what is hidden`);
+        const style = readFileSync('examples/page/page.css', 'utf8').split(/^:root/m)[theme === 'light' ? 1 : 2];
+        const colour = (name) => style.match(`--${name}: #(\\w+)`)[1].padEnd(6, 'f').match(/../g)
+            .map((digits) => parseInt(digits, 16));
+        for (const ground of ['hidden', 'hatch'])
+            checks.check(contrast(colour(ground), colour('ink')) >= 4.5, `${theme}: text on ${ground}`);
+        checks.equal(page.HIDDEN[theme], colour('hidden'), `${theme}: hidden cells, in tables and on canvases`);
         const apart = (a, b) => Math.max(...a.map((x, i) => Math.abs(x - b[i])));
         const [none, little] = [0, 0.01].map((x) => page.shade(x, page.WEIGHTS, theme));
         checks.check(apart(none, little) > 10, `${theme}: a weight of 0.01 is seen, ${none} ${little}`);
@@ -364,7 +450,7 @@ function checkColours() {
 checkFunctions();
 checks.check(statSync(`${build}/page/attention.html`).size <= MOST, `the page has at most ${MOST} bytes`);
 for (const [name, set] of [['vectors', 'vector128'], ['scalar', 'scalar']]) {
-    const engine = new page.Engine(readFileSync(`${build}/page/${name}.wasm`), model);
+    const wasm = readFileSync(`${build}/page/${name}.wasm`), engine = new page.Engine(wasm, model);
     page.use(engine);
     checks.equal(engine.instructionSet, set, `${name}: instruction set`);
     checkPresets(name);
@@ -374,6 +460,8 @@ for (const [name, set] of [['vectors', 'vector128'], ['scalar', 'scalar']]) {
     checkReasons(engine, name);
     checkTranslations(engine, name);
     checkAttention(engine, name);
+    checkChanges(engine, name);
+    checkMemory(wasm, name);
     checkCaches(engine, name);
     checkTraining(engine, name);
     const size = engine.exports.memory.buffer.byteLength;

@@ -38,15 +38,10 @@ const cache = {
 
     // The words of a text, and their numbers.
     take(text) {
-        const words = wellFormed(text).trim().split(/\s+/).filter(Boolean);
+        const words = wordsOf(text, MOST_WORDS);
+        if (!words) return;
         this.text = text;
-        if (words.length === 0) {
-            notice('The sentence is empty: the words stay as they were.');
-            return;
-        }
-        const isLong = words.length > MOST_WORDS;
-        notice(isLong ? `A sentence has at most ${MOST_WORDS} words here: the others are left out.` : '');
-        this.numbers = numbersOfSentence(words.slice(0, MOST_WORDS).map(cutWord), SIZE);
+        this.numbers = numbersOfSentence(words, SIZE);
         this.words = this.numbers.labels;
         this.step = Math.min(this.step, this.words.length);
     },
@@ -104,8 +99,8 @@ const cache = {
 
     renderControls() {
         const { step, words } = this, kind = (i) => i === step - 1 ? 'newest' : i < step ? 'known' : 'later';
-        $('cache-back').disabled = step === 1;
-        $('cache-next').disabled = step === words.length;
+        disable('cache-back', step === 1, 'cache-play');
+        disable('cache-next', step === words.length, 'cache-play');
         $('cache-play').textContent = this.clock ? 'Pause' : 'Play';
         $('cache-step').max = words.length;
         $('cache-step').value = step;
@@ -157,9 +152,9 @@ const cache = {
     contents() {
         const { without, cached } = this.results[this.type], { step } = this, words = this.words.slice(0, step);
         const numbers = scaleOf([...without.keys.values, ...without.values.values]);
-        const isNew = (r) => r === step - 1, hidden = range(step * step).map((n) => n % step > Math.floor(n / step));
+        const isNew = (r) => r === step - 1, hidden = range(step * step).map((n) => isLater(n, step));
         const map = (m, { text = (x) => fixed(x, 2), ...look }) => ({
-            rowLabels: words, rowName: 'word', side: look.plain ? 22 : 0, ...m, ...look,
+            rowLabels: words, rowName: 'word', frame: 'computed at this step', side: look.plain ? 22 : 0, ...m, ...look,
             texts: Array.from(m.values, (x, n) => look.hidden && look.hidden[n] ? '0' : text(x)) });
         const ofWords = (m, name, framed) => map(m, { name, framed, scale: numbers, plain: true, colName: 'number',
             colLabels: range(SIZE).map((i) => String(i + 1)) });
@@ -196,7 +191,7 @@ const cache = {
             return `Number ${c + 1} of the ${part} of ${word(r)}: ${short(x)}, ${since}.`;
         }
         if (c > row) return `${word(row)}, does not see ${word(c)}, which comes later.`;
-        if (name !== 'errors') return `${word(row)}, gives ${word(c)}, ${short(x)} of its attention.`;
+        if (name !== 'errors') return `${word(row)}, gives ${word(c)}, ${shareOf(x)} of its attention.`;
         const { without, cached } = this.results[this.type], weight = (m) => short(entry(m.weights, r, c), 6);
         return `${word(r)}, gives ${word(c)}, ${weight(cached)} of its attention with a cache of ${this.type}, ` +
             `${weight(without)} without one: off by ${short(x, 2)}.`;
@@ -215,7 +210,8 @@ const cache = {
 
     read(link) {
         this.stopPlay();
-        this.take((link.get('sentence') ?? OPENING).slice(0, 200));
+        this.take(OPENING);
+        if (link.has('sentence')) this.take(link.get('sentence').slice(0, 200));
         this.step = choiceOfNumber(link, 'step', 1, this.words.length, Math.min(4, this.words.length));
         this.type = choice(link, 'type', Object.keys(CACHE_TYPES), 'i8');
     },

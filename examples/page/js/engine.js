@@ -83,7 +83,6 @@ function systemCalls(files, memory) {
             files.delete(text(from, fromSize));
             return OK;
         },
-        path_remove_directory: () => NO_ENTRY,
         path_unlink_file(fd, path, size) { return files.delete(text(path, size)) ? OK : NO_ENTRY; },
         proc_exit(status) { throw new Error(`the program ended with status ${status}`); },
     };
@@ -95,11 +94,12 @@ function joined(parts) {
     return all;
 }
 
+const MOST_TOKENS = 100; // of a translation
 const PARTS = ['encoder', 'decoder', 'cross']; // t5_part
-const SHOW = { purple: 0, blue: 2 }; // show_colours
+const SHOW = { blue: 2, signed: 4, hidden: 1, framed: 2 }; // show_colours, show_marks
 
 class Engine {
-    // wasm: bytes of the compiled page.c. files: the model's three, by path.
+    // wasm: bytes of the compiled page.c. files: those of a model, by path.
     constructor(wasm, files) {
         this.files = files;
         const calls = systemCalls(files, () => this.exports.memory);
@@ -189,16 +189,21 @@ class Engine {
         return svg;
     }
 
-    // Maps under a title, so many across: each { name, rows, cols, values, hidden, scale, digits, side, sign, rowName,
-    // colName, rowLabels, colLabels }.
+    // Maps under a title, so many across: each { name, rows, cols, values, hidden, framed, scale, digits, side, sign,
+    // rowName, colName, rowLabels, colLabels, frame }.
     picture(title, maps, across = 1) {
         return this.lend(({ put, say, list }) => {
+            this.exports.page_picture_begin();
             for (const map of maps) {
-                const isWeights = map.scale && map.scale.ramp === 'weights';
-                const look = [isWeights ? SHOW.blue : SHOW.purple, map.digits ?? 2, 0, isWeights ? 1 : 0, map.side || 0];
-                const values = Float64Array.from(map.values, (x, n) => map.hidden && map.hidden[n] ? NaN : x);
-                this.check(this.exports.page_map(put(values), map.rows, map.cols, put(Float64Array.from(look)),
-                    list([map.name, map.rowName, map.colName, map.sign]), list(map.rowLabels), list(map.colLabels)));
+                const { rows, cols, hidden, framed = () => false, digits = 2, side = 0 } = map;
+                const { ramp, low, high } = map.scale, isOfWeights = ramp === 'weights';
+                const colours = isOfWeights ? SHOW.blue : SHOW.signed;
+                const marks = Uint8Array.from(map.values, (_, n) => (hidden && hidden[n] ? SHOW.hidden : 0) |
+                    (framed(Math.floor(n / cols), n % cols) ? SHOW.framed : 0));
+                this.check(this.exports.page_map(put(Float64Array.from(map.values)), put(marks), rows, cols,
+                    put(Float64Array.of(colours, digits, low, high, side, isOfWeights)),
+                    list([map.name, map.rowName, map.colName, map.sign, map.frame]), list(map.rowLabels),
+                    list(map.colLabels)));
             }
             this.exports.page_picture(say(title), across);
             return this.drawn();
@@ -243,7 +248,7 @@ class Engine {
         const bytes = new TextEncoder().encode(text);
         return this.lend(({ put, get }) => {
             const changed = changes ? put(Uint8Array.from(changes)) : 0;
-            this.check(this.exports.page_translate(put(bytes), bytes.length, beams, 100, changed));
+            this.check(this.exports.page_translate(put(bytes), bytes.length, beams, MOST_TOKENS, changed));
             const reply = JSON.parse(this.text(this.exports.page_reply()));
             const source = reply.source.length, target = reply.target.length;
             const heads = (part, rows, cols) => range(this.sizes[PARTS[part]]).map((block) => {

@@ -3,10 +3,11 @@
 // cells.js.
 
 // What may become a number with the next key.
-const isUnfinished = (text) => /^\s*[-+−]?\d*[.,]?\d*(e[-+−]?)?\s*$/i.test(text);
+const isUnfinished = (text) => /^\s*[-+−]?\d*[.,]?\d*(e[-+−]?)?\s*$/i.test(text) ||
+    ['infinity', 'nan'].some((word) => word.startsWith(text.trim().replace(/^[-+−]/, '').toLowerCase()));
 
 //   content: { name, note, rows, cols, texts, values, rowLabels, colLabels, scale, hidden, editable, chosenRow, until,
-//              plain, framed }
+//              plain, framed }, and what engine.js needs to draw it
 // scale: of colours, or none. until: so many cells have a number yet. plain: small cells without texts, under labels
 // that are turned. framed(r, c): whether a cell has a frame. on.look(r, c) is told what is looked at; on.edit(r, c,
 // text) what is typed; on.choose(r, c) what is clicked.
@@ -80,7 +81,8 @@ class Grid {
         cell.style.color = rgb ? inkOn(rgb) : '';
         if (editable) {
             if (document.activeElement !== cell || cell.getAttribute('aria-invalid') !== 'true') {
-                if (document.activeElement !== cell || parseNumber(cell.value) !== values[n]) cell.value = texts[n];
+                if (document.activeElement !== cell || parseNumber(cell.value) !== values[n])
+                    cell.value = isThere ? texts[n] : '';
                 cell.removeAttribute('aria-invalid');
             }
             return;

@@ -5,7 +5,8 @@
 // be off, and then is NaN.
 const MASKING = [
     { id: 'causal', name: 'Causal rule', least: 0, most: 3, step: 1,
-        choices: [['0', 'none'], ['1', 'upper left'], ['2', 'lower right'], ['3', 'offset']] },
+        choices: [['0', 'none'], ['1', 'upper left: the same words'], ['2', 'lower right: new words at the end'],
+            ['3', 'offset: wherever you say']] },
     { id: 'offset', name: 'Where the first query stands', least: -16, most: 16, step: 1 },
     { id: 'left', name: 'Window to the left', least: 0, most: 15, step: 1, on: true,
         about: 'so many words before itself' },
@@ -39,7 +40,8 @@ const MASKING_AT_FIRST = {
 };
 
 // The words that look and are looked at: as many as there are queries and keys, all of them different.
-const TEXT = 'Every morning my old neighbour walks her two dogs along this quiet river before breakfast begins'.split(' ');
+const TEXT = 'Every morning my old neighbour walks her two dogs along this quiet river before breakfast begins'
+    .split(' ');
 
 // A position of the text, in a sentence.
 const wordAt = (p) => TEXT[p] ? `“${TEXT[p]}”` : p < 0 ? 'a place before the text' : 'a place after the text';
@@ -149,6 +151,12 @@ const masking = {
     // Query i as a word: the one that stands where it stands.
     query(i) { return wordAt(this.position(i)); },
 
+    // Some queries, in a sentence: by word, or how many stand before the text.
+    queries(all) {
+        const before = all.filter((i) => this.position(i) < 0).length, others = all.slice(before);
+        return listed([...(before ? [`${before} before the text`] : []), ...others.map((i) => this.query(i))]);
+    },
+
     // Why query i does not see key j: '' if it does.
     reason(i, j) {
         const { causal, left, right } = this.values, p = this.position(i), query = this.query(i), key = wordAt(j);
@@ -163,7 +171,7 @@ const masking = {
     // The options that are on, for the title of a picture.
     summary() {
         const { choices } = MASKING[0], { causal, temperature } = this.values;
-        const rule = causal === NONE ? 'no causal rule' : `causal, ${choices[causal][1]}`;
+        const rule = causal === NONE ? 'no causal rule' : `causal, ${choices[causal][1].split(':')[0]}`;
         const options = MASKING.filter((o) => o.on && this.isOn[o.id]).map((o) => `${o.name} ${this.values[o.id]}`);
         if (causal === OFFSET) options.unshift(`by ${this.values.offset}`);
         if (temperature !== 1) options.push(`Temperature ${temperature}`);
@@ -185,7 +193,7 @@ const masking = {
         ][causal];
     },
 
-    rowLabels() { return range(this.values.lq).map((i) => TEXT[this.position(i)] || `query ${this.position(i) + 1}`); },
+    rowLabels() { return range(this.values.lq).map((i) => TEXT[this.position(i)] || short(this.position(i) + 1)); },
 
     render() {
         if (!this.computes()) return;
@@ -193,8 +201,8 @@ const masking = {
         const seen = lq * lk - total(this.hidden);
         this.renderOptions();
         const blind = range(lq).filter((i) => !this.seenBy(i).length);
-        const queries = listed(blind.map((i) => this.query(i))), sees = blind.length > 1 ? 'see' : 'sees';
-        const nothing = blind.length ? ` ${queries} ${sees} nothing: there is nothing to share, and the output is 0.` : '';
+        const nothing = blind.length ? ` These see nothing: ${this.queries(blind)}. There is nothing to share, and the ` +
+            'output is 0.' : '';
         $('masking-text').textContent = `${this.rule()} ${seen} of ${lq * lk} pairs are seen.${nothing}`;
         $('masking-explain').textContent = this.result.explain;
         this.renderMap();
@@ -282,7 +290,8 @@ const masking = {
     },
 
     picture() {
-        return engine.picture(`Masking: ${this.summary()}`, Object.values(this.grids).map((grid) => grid.content));
+        const maps = Object.values(this.grids).map(({ content }) => ({ scale: scaleOf(content.values), ...content }));
+        return engine.picture(`Masking: ${this.summary()}`, maps);
     },
 
     write(link) {

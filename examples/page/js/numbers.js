@@ -9,6 +9,9 @@ const rowOf = (m, r) => m.values.subarray(r * m.cols, (r + 1) * m.cols);
 const range = (count) => Array.from({ length: count }, (_, i) => i);
 const named = (name, count) => range(count).map((i) => `${name} ${i + 1}`);
 
+// Whether the nth number of a square matrix is of a column after its row: what comes later.
+const isLater = (n, cols) => n % cols > Math.floor(n / cols);
+
 const entry = (m, r, c) => m.values[r * m.cols + c];
 const total = (numbers) => numbers.reduce((a, b) => a + b, 0);
 const clamp = (x, low, high) => Math.min(Math.max(x, low), high);

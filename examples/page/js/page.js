@@ -15,8 +15,10 @@ async function chooseProgram() {
 }
 
 function save() {
+    const picture = attempt(() => shown.picture());
+    if (!picture) return;
     const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([shown.picture()], { type: 'image/svg+xml' }));
+    link.href = URL.createObjectURL(new Blob([picture], { type: 'image/svg+xml' }));
     link.download = `attention-${shown.id}.svg`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
@@ -73,6 +75,8 @@ async function startPage() {
     startTabs();
     when('change', 'theme', () => { setTheme(); shown.changed(); });
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { setTheme(); shown.render(); });
+    window.addEventListener('keydown', (event) => { if (event.key === 'Escape') notice(''); });
+    window.addEventListener('resize', () => shown.render());
     when('click', 'export', save);
     when('click', 'share', share);
     $('about').textContent = `attn.h ${engine.version} computes all of this in your browser, with ` +

@@ -1,5 +1,5 @@
 // What every panel says and asks with: sentences, fields, lists to choose from, and what a link may hold. This module
-// owns the sentence at the top of the page, and gathers those about a link while it is read. It knows numbers.js.
+// owns the sentence over the bottom of the page, and gathers those about a link while it is read. It knows numbers.js.
 
 const $ = (id) => document.getElementById(id);
 
@@ -12,19 +12,24 @@ const when = (type, id, use) => $(id).addEventListener(type, (event) => use(even
 // Sentences about a link, while it is read.
 let aboutLink = null;
 
-// A sentence about what just happened, with a button to undo it; '' takes it away. While a link is read they add up.
+// A sentence about what just happened, with a button to undo it if that can be; '' takes it away, as Escape does. While
+// a link is read they add up.
 function notice(text, undo) {
     if (aboutLink) {
         if (text) aboutLink.push(text);
         return;
     }
     $('notice').textContent = text;
-    if (!text || !undo) return;
-    const button = document.createElement('button');
-    button.type = 'button';
-    button.textContent = 'Undo';
-    button.addEventListener('click', () => { notice(''); undo(); });
-    $('notice').append(button);
+    if (!text) return;
+    const add = (name, act) => {
+        const button = document.createElement('button');
+        button.type = 'button';
+        button.textContent = name;
+        button.addEventListener('click', () => { notice(''); act(); });
+        $('notice').append(button);
+    };
+    if (undo) add('Undo', undo);
+    add('Close', () => {});
 }
 
 // Reads a link; the sentences about it are shown together at the end.
@@ -34,6 +39,15 @@ function sayTogether(read) {
     const sentences = aboutLink.join(' ');
     aboutLink = null;
     notice(sentences);
+}
+
+// The words of a sentence, at most so many; undefined, and a notice, if there is none.
+function wordsOf(text, most) {
+    const words = wellFormed(text).trim().split(/\s+/).filter(Boolean), isLong = words.length > most;
+    notice(isLong ? `A sentence has at most ${most} words here: the others are left out.` : '');
+    if (words.length) return words.slice(0, most).map(cutWord);
+    notice('The sentence is empty: the words stay as they were.');
+    return undefined;
 }
 
 // What is looked at, in the line that stays in sight; or else what could be.
@@ -55,6 +69,12 @@ function attempt(action) {
 // The choices of a list, as HTML.
 const optionsHtml = (choices) =>
     choices.map(([value, text]) => `<option value="${value}">${escapeText(text)}</option>`).join('');
+
+// A button that cannot be pressed gives the focus, if it has it, to another.
+function disable(id, isDisabled, otherId) {
+    if (isDisabled && document.activeElement === $(id)) $(otherId).focus({ preventScroll: true });
+    $(id).disabled = isDisabled;
+}
 
 // What a field holds, unless somebody is typing into it.
 function setField(id, value) {
@@ -80,6 +100,9 @@ function wholeNumber(name, text, least, most) {
 // What a link says of a whole number; `otherwise` where it says nothing, or, with a sentence, nothing that there is.
 const choiceOfNumber = (link, name, least, most, otherwise) =>
     (link.has(name) ? wholeNumber(`The link’s “${name}”`, link.get(name), least, most) : undefined) ?? otherwise;
+
+// A share of attention, in a sentence.
+const shareOf = (weight) => weight > 0 && weight < 0.01 ? 'less than 0.01' : fixed(weight, 2);
 
 const headName = (block, head) => `layer ${block + 1}, head ${head + 1}`;
 const POINT_AT_A_WEIGHT = 'Point at a weight, or go to it with the arrow keys.';

@@ -60,17 +60,17 @@ function pointable(canvas, map, tell) {
 
 const textWidth = (text, size = 13) => Math.ceil(Array.from(text).length * size * 0.62);
 
-const LINES = { step: 20, leastGap: 120, mostGap: 320, thin: 1, thick: 8 };
+const LINES = { narrow: 480, steps: [16, 18], leastGap: 120, mostGap: 320, thin: 1, thick: 8 };
 
 // Words to the left and to the right, and a line for each weight between them: { rows, cols, values, hidden, rowLabels,
 // colLabels }, in a picture of at most this width, if they have room there.
 function linesHtml(map, most) {
-    const { step, leastGap, mostGap, thin, thick } = LINES;
+    const { narrow, steps, leastGap, mostGap, thin, thick } = LINES, step = steps[most < narrow ? 0 : 1];
     const widest = (labels) => Math.max(...labels.map((label) => textWidth(label, 14))) + 12;
-    const left = widest(map.rowLabels), right = widest(map.colLabels);
+    const left = widest(map.rowLabels), right = widest([...map.colLabels, 'is looked at']);
     const gap = clamp(most - left - right, leastGap, mostGap), width = left + gap + right;
-    const height = step * Math.max(map.rows, map.cols);
-    const y = (i, count) => step * (i + 0.5) + (height - step * count) / 2;
+    const height = step * (Math.max(map.rows, map.cols) + 1);
+    const y = (i, count) => step * (i + 1.5) + (height - step * (count + 1)) / 2;
     const lines = range(map.rows * map.cols).filter((n) => !(map.hidden && map.hidden[n]) && map.values[n] > 0);
     const line = (n) => {
         const r = Math.floor(n / map.cols), c = n % map.cols, weight = Math.min(map.values[n], 1);
@@ -87,7 +87,9 @@ function linesHtml(map, most) {
             `<text x="${x}" y="${y(i, labels.length) + 5}" text-anchor="${anchor}">${escapeText(label)}</text></g>`;
     });
     return `<svg class="lines" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="group" ` +
-        `aria-label="Who looks at whom: a line for each weight"><g>${lines.map(line).join('')}</g>` +
+        `aria-label="Who looks at whom: a line for each weight">` +
+        `<text class="side" x="${left - 8}" y="14" text-anchor="end">looks</text>` +
+        `<text class="side" x="${left + gap + 8}" y="14">is looked at</text><g>${lines.map(line).join('')}</g>` +
         words(map.rowLabels, 'from', left - 8, 'end').join('') +
         words(map.colLabels, 'to', left + gap + 8, 'start').join('') + '</svg>';
 }

@@ -79,17 +79,11 @@ const steps = {
     },
 
     setSentence(text) {
-        const words = wellFormed(text).trim().split(/\s+/).filter(Boolean);
+        const words = wordsOf(text, MOST_ROWS);
+        if (!words) return;
         this.sentence = text;
-        notice('');
-        if (words.length === 0) {
-            notice('The sentence is empty: the numbers stay as they were.');
-            return;
-        }
-        if (words.length > MOST_ROWS)
-            notice(`A sentence has at most ${MOST_ROWS} words here: the others are left out.`);
         this.preset = SENTENCE;
-        this.take(numbersOfSentence(words.slice(0, MOST_ROWS).map(cutWord)));
+        this.take(numbersOfSentence(words));
         this.changed();
     },
 
@@ -226,6 +220,7 @@ const steps = {
     read(link) {
         const preset = link.get('numbers') || FIRST.preset;
         const divisor = parseNumber(link.get('divisor') || '');
+        this.leavePlay();
         this.looked = null;
         this.ownScale = false;
         this.causal = choice(link, 'mask', ['causal'], '') === 'causal';

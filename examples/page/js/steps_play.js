@@ -1,6 +1,6 @@
 // Panel 1, step by step: the stages one after the other by themselves, as methods of the panel. This module owns the
-// clock, and in which order cells and their terms appear; nobody is shown it who asks for reduced motion. It knows
-// steps_presets.js and steps_sums.js.
+// clock, and in which order cells and their terms appear; nobody is shown it who asks for reduced motion. It knows all
+// modules before it.
 
 const PACES = [2400, 1200, 600, 300, 120]; // milliseconds from one term to the next
 
@@ -31,8 +31,8 @@ const STEPS_PLAY = {
     },
 
     play() {
-        if (this.stage === STAGES.length - 1 && !this.paused) this.stage = this.firstStage();
-        this.played = this.paused || { frames: this.frames(), n: 0 };
+        if (this.paused) this.played = this.paused;
+        else this.playStage(this.firstStage());
         this.paused = null;
         $('steps-sum').setAttribute('aria-live', 'off');
         this.tick();

@@ -49,27 +49,29 @@ function numbersOfSentence(words, size = 4) {
 const STAGES = [
     { id: 'inputs', name: 'Inputs', title: 'Inputs and weights',
         text: 'Each row of x is a word, or another thing to be looked at, as numbers. Three matrices turn it into a ' +
-            'query (what it looks for), a key (what it can be found by) and a value (what it gives). In a model they ' +
-            'are learned.' },
+            'query, a key and a value. In a model they are learned.' },
     { id: 'qkv', name: 'Q, K, V', title: 'Queries, keys, values',
-        text: 'Q = x Wq, K = x Wk, V = x Wv: a row for each word. Everything that follows needs these three alone.' },
+        text: 'Each word has three rows of numbers: a query (what it looks for), a key (what it can be found by) and a ' +
+            'value (what it gives). In a model, Q = x Wq, K = x Wk and V = x Wv. All that follows needs these three ' +
+            'alone.' },
     { id: 'product', name: 'Scores', title: 'Scores: Q Kᵀ',
         text: 'Each query is multiplied with each key, number by number, and the products are added up. The more ' +
             'alike they are, the higher the score.' },
     { id: 'scaled', name: 'Scale', title: 'Scale: divide every score',
         text: 'Long keys make large scores. Divided by the square root of the key’s size they stay moderate, and ' +
-            'softmax does not choose too early.' },
+            'no single word takes nearly everything.' },
     { id: 'masked', name: 'Mask', title: 'Mask: hide what may not be seen',
         text: 'Causal: a word sees itself and what came before, not what comes later. A model that writes word by ' +
             'word does not have the later words yet, and in training it could simply copy them. A hidden score ' +
             'becomes −∞, whose exponential is 0.' },
-    { id: 'weights', name: 'Softmax', title: 'Softmax: scores become weights',
-        text: 'A weight is a share: how much of the word at the top goes into what the word at the left becomes. ' +
-            'Softmax makes shares of scores: the exponential of each, divided by the sum of its row, so that a row ' +
-            'adds up to 1. The largest score of the row is taken off first, so that nothing overflows.' },
+    { id: 'weights', name: 'Softmax', title: 'Scores become weights',
+        what: 'A weight is a share: how much of a word goes into what another becomes.',
+        text: 'A row is the word that looks; it takes so much from the word of each column, and its weights add up ' +
+            'to 1. Softmax makes them of scores: the exponential of each, divided by the sum of its row. The largest ' +
+            'score of the row is taken off first, so that nothing overflows.' },
     { id: 'weighted', name: 'Weighted values', title: 'Weighted values',
-        text: 'One query at a time: each value times the weight that this query gives it. Click a row of the weights ' +
-            'to choose the query.' },
+        text: 'One query at a time: each row of V times its weight in the row of that query (⊙). Click a row of the ' +
+            'weights to choose the query.' },
     { id: 'output', name: 'Output', title: 'Output: the weighted values added up',
         text: 'Each query gets the sum of all values, each as much as its weight says. Where one weight is nearly 1, ' +
             'the output is nearly that value.' },

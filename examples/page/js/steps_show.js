@@ -60,17 +60,12 @@ const STEPS_SHOWN = {
 
     hiddenOf(name) { return name === 'masked' || name === 'weights' ? this.masks : null; },
 
-    title(name) {
-        if (name === 'scaled' && this.scale === '1') return TITLES.product;
-        return TITLES[name];
-    },
-
     content(name) {
         const m = this.matrixOf(name), numbered = (count) => range(count).map((i) => String(i + 1));
         const isOfKeys = ['k', 'v', 'weighted'].includes(name), isWeight = PROJECTIONS.includes(name) || name === 'kt';
         return {
             ...m,
-            name: this.title(name),
+            name: TITLES[name],
             note: name === 'weighted' ? `of ${this.labels[this.row]}` : '',
             texts: this.textsOf(name),
             digits: Math.min(this.digits, 4),
@@ -92,13 +87,17 @@ const STEPS_SHOWN = {
     // What is worth a try here.
     hint() {
         const stage = this.shownStage().id;
-        if (stage === 'inputs' && this.preset === SENTENCE)
-            return 'The numbers of a word are made up from its letters, so that a word has the same ones wherever it ' +
-                'stands. The weights are random.';
+        if (this.preset === SENTENCE)
+            return 'Nothing here was learned: the numbers of a word are made up from its letters, and the weights of x ' +
+                'are random. It shows how attention is computed; for what words mean, see Translation.';
         if (this.preset === '002' && ['weights', 'weighted', 'output'].includes(stage))
             return 'The notebook’s last digits are those of another way to round: 0.99946004 where exact arithmetic, ' +
                 'and this page, have 0.99945998.';
         if (stage === 'qkv' && this.x) return 'Change one of them, and it no longer follows x.';
+        if (stage === 'qkv' && this.preset === '004') return 'Here all three are the same numbers.';
+        if (stage === 'scaled' && this.scale === '1') return 'Here nothing is divided yet: choose the square root.';
+        if (stage === 'weights' && this.preset === '004')
+            return '◀ shows where the scores come from, ▶ what the weights are for.';
         const last = this.q.rows === this.k.rows ? '' : ' The last query stands at the last key.';
         if (stage === 'masked')
             return this.causal ? `Hatched: hidden.${last}` : 'Nothing is hidden yet: choose a mask.';
@@ -125,7 +124,7 @@ const STEPS_SHOWN = {
             scaled: { row: ['product', 'scaled'], between: [`÷ ${divisor} =`] },
             masked: { row: ['scaled', 'masked'], between: ['→'] },
             weights: { row: ['weights', this.beforeSoftmax()], between: ['= softmax of'] },
-            weighted: { row: ['weights', 'v', 'weighted'], between: ['×', '='] },
+            weighted: { row: ['weights', 'v', 'weighted'], between: ['⊙', '='] },
             output: { left: 'weights', above: ['v'], corner: ['output'] },
         }[this.shownStage().id];
     },
@@ -147,7 +146,8 @@ const STEPS_SHOWN = {
         $('steps-d').value = this.q.cols;
         $('steps-dv').value = this.v.cols;
         this.renderStages();
-        $('steps-title').textContent = `${this.stage + 1}. ${stage.title}`;
+        $('steps-title').textContent = `${this.stage + 1 - this.firstStage()}. ${stage.title}`;
+        $('steps-what').textContent = stage.what || '';
         $('steps-text').textContent = `${stage.text} ${this.hint()}`;
         this.renderOptions();
         this.renderPlay();
@@ -205,30 +205,31 @@ const STEPS_SHOWN = {
 
     // The words at both sides, and a line for each weight.
     renderLines() {
-        const isShown = this.shownStage().id === 'weights' && !this.played;
+        const isShown = this.shownStage().id === 'weights', until = this.until('weights') ?? Infinity;
         $('steps-lines').hidden = !isShown;
         if (!isShown) {
             $('steps-lines').innerHTML = $('steps-lines').shownLines = '';
             return;
         }
         const { weights } = this.result;
-        const map = { ...weights, hidden: this.masks, rowLabels: this.labels, colLabels: this.keyLabels };
+        const hidden = this.masks.map((isHidden, n) => isHidden || n >= until);
+        const map = { ...weights, hidden, rowLabels: this.labels, colLabels: this.keyLabels };
         showLines($('steps-lines'), map, (side, i) => {
             const isIn = (r, c) => side === 'from' ? r === i : side === 'to' && c === i;
             if (this.grids.weights) this.grids.weights.mark(isIn);
             if (!side) return;
             const shares = side === 'from' ? this.keyLabels.map((label, c) => [this.shown('weights', i, c), label]) :
                 this.labels.map((label, r) => [this.shown('weights', r, i), label]);
-            const list = shares.map(([weight, label]) => `${weight} ${side === 'from' ? 'to' : 'from'} ${label}`);
-            tell('steps-sum', side === 'from' ? `${this.labels[i]} gives ${list.join(', ')}.` :
-                `${this.keyLabels[i]} gets ${list.join(', ')}.`);
+            const list = shares.map(([weight, label]) => `${weight} ${side === 'from' ? 'from' : 'to'} ${label}`);
+            tell('steps-sum', side === 'from' ? `${this.labels[i]} takes ${list.join(', ')}.` :
+                `${this.keyLabels[i]} gives ${list.join(', ')}.`);
         });
     },
 
     renderStages() {
         if (!$('steps-stages').children.length) {
             const item = (s, n) =>
-                `<li><button type="button" data-stage="${n}"><b>${n + 1}</b> ${escapeText(s.name)}</button></li>`;
+                `<li><button type="button" data-stage="${n}"><b></b> ${escapeText(s.name)}</button></li>`;
             $('steps-stages').innerHTML = STAGES.map(item).join('');
             $('steps-stages').addEventListener('click', (event) => {
                 const button = event.target.closest('button');
@@ -237,7 +238,8 @@ const STEPS_SHOWN = {
         }
         for (const button of $('steps-stages').querySelectorAll('button')) {
             const n = Number(button.dataset.stage);
-            button.parentNode.hidden = n === 0 && !this.x;
+            button.parentNode.hidden = n < this.firstStage();
+            button.firstChild.textContent = n + 1 - this.firstStage();
             if (n === this.stage) {
                 button.setAttribute('aria-current', 'step');
                 const strip = $('steps-stages'), { offsetLeft, offsetWidth } = button;

@@ -5,8 +5,8 @@
 const inBrackets = (text) => text.startsWith('−') ? `(${text})` : text;
 
 const STEPS_SUMS = {
-    // How a number came about: { text, sources, terms }. sources[name](i, j): whether that cell of a matrix is in the sum;
-    // terms: how many it has. until: only so many of them, the newest of which is marked.
+    // How a number came about: { text, sources, terms }. sources[name](i, j): whether that cell of a matrix is in the
+    // sum; terms: how many it has. until: only so many of them, the newest of which is marked.
     explain(name, r, c, until) {
         const fromInputs = { q: 'wq', k: 'wk', v: 'wv' }[name];
         if (fromInputs && this.x) return this.explainProjection(name, fromInputs, r, c, until);
@@ -37,7 +37,8 @@ const STEPS_SUMS = {
         const { x } = this, newest = until - 1;
         const sum = this.sumOfProducts((n) => this.shown('x', r, n), (n) => this.shown(weight, n, c), x.cols,
             this.shown(name, r, c), until);
-        return { text: `${TITLES[name]}, ${this.labels[r]}, ${c + 1}: row of x times column of ${TITLES[weight]} = ${sum}`,
+        const where = `${TITLES[name]}, ${this.labels[r]}, ${c + 1}`;
+        return { text: `${where}: row of x times column of ${TITLES[weight]} = ${sum}`,
             terms: x.cols,
             sources: { x: (i, j) => i === r && (!until || j === newest),
                 [weight]: (i, j) => j === c && (!until || i === newest) } };
@@ -95,13 +96,13 @@ const STEPS_SUMS = {
         const seen = range(scores.length).filter((n) => scores[n] !== -Infinity);
         const top = Math.max(...scores), best = scores.indexOf(top);
         const weight = this.shown('weights', r, c);
-        const pair = `weight that ${this.labels[r]} gives ${this.keyLabels[c]}: `;
+        const pair = `weight of ${this.keyLabels[c]} for ${this.labels[r]}: `;
         if (seen.length === 0) return `${pair}0, for it sees no key`;
         if (scores[c] === -Infinity) return `${pair}exp(−∞) = 0, whatever the others are`;
         if (!Number.isFinite(top)) return `${pair}${weight}, for a score of its row is NaN or +∞`;
         const power = (n) => `exp(${this.shown(before, r, n)} − ${inBrackets(this.shown(before, r, best))})`;
-        const exps = seen.map((n) => Math.exp(scores[n] - top)), digits = Math.max(2, this.digits);
-        return `${pair}${power(c)} ÷ (${seen.map(power).join(' + ')}) = ` +
+        const exps = seen.map((n) => Math.exp(scores[n] - top)), digits = this.digits + 2;
+        return `${pair}${power(c)} ÷ (${seen.map(power).join(' + ')}) ≈ ` +
             `${short(Math.exp(scores[c] - top), digits)} ÷ ${short(total(exps), digits)} = ${weight}${this.rounded()}`;
     },
 };

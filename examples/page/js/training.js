@@ -100,7 +100,7 @@ const training = {
     render() {
         $('training-run').textContent = this.runName();
         $('training-speed').value = String(this.pace);
-        $('training-step').disabled = this.step >= this.last;
+        disable('training-step', this.step >= this.last, 'training-run');
         $('training-look').max = this.pictures.length - 1;
         $('training-look').value = this.at;
         $('training-look').setAttribute('aria-valuetext', `step ${this.seen.step}`);
@@ -125,7 +125,7 @@ const training = {
         const asked = guesses.filter((g) => g >= 0).length;
         const [fresh, repeated] = this.losses.map((line) => step ? line[step - 1].toFixed(2) : '');
         const loss = step ? `Loss of new letters ${fresh}, of repeated ones ${repeated}. ` : '';
-        return `Step ${step} of ${this.last}. ${loss}${right} of ${asked} guesses are right.`;
+        return `Step ${step} of ${this.last}. ${loss}${right} of ${asked} guesses are right${step ? '' : ', by chance'}.`;
     },
 
     // The losses up to the picture that is shown; before the first step, axes alone.
@@ -151,8 +151,9 @@ const training = {
         const { letters, heads } = this.seen, { block, head, values, rows, cols } = heads[n];
         const labels = letters.map(letter);
         return { name: headName(block, head), rows, cols, values, scale: WEIGHTS, rowLabels: labels, colLabels: labels,
-            rowName: 'letter that looks', colName: 'letter that is looked at', side: 16,
-            hidden: values.map((_, i) => i % cols > Math.floor(i / cols)),
+            frame: 'where a head comes to look', rowName: 'letter that looks', colName: 'letter that is looked at',
+            side: 16,
+            hidden: values.map((_, i) => isLater(i, cols)),
             framed: (r, c) => block ? c > 0 && c <= r && letters[c - 1] === letters[r] : c === r - 1 };
     },
 
@@ -175,7 +176,7 @@ const training = {
     explain(map, r, c) {
         const row = `letter ${r + 1}, “${map.rowLabels[r]}”,`, column = `letter ${c + 1}, “${map.colLabels[c]}”,`;
         if (c > r) return `${map.name}: ${row} does not see ${column} which comes later.`;
-        const weight = short(entry(map, r, c), 3), should = map.framed(r, c) ? ' Here a head comes to look.' : '';
+        const weight = shareOf(entry(map, r, c)), should = map.framed(r, c) ? ' Here a head comes to look.' : '';
         return `${map.name}: ${row} gives ${column} ${weight} of its attention.${should}`;
     },
 
@@ -191,14 +192,13 @@ const training = {
         if (this.seen.step < this.step) link.set('look', this.seen.step);
     },
 
-    // A link leads to a step: training goes there.
+    // A link leads to a step: training goes there, or back to its picture.
     read(link) {
-        const at = choiceOfNumber(link, 'at', 0, this.last), look = choiceOfNumber(link, 'look', 0, at, at);
+        const at = choiceOfNumber(link, 'at', 0, this.last);
         this.pace = Number(choice(link, 'pace', ['1', '5', '25'], this.pace));
         if (at === undefined) return;
         cancelAnimationFrame(this.frame);
-        if (at < this.step) this.restart();
-        this.run(at, WORK, look);
+        this.run(at, WORK, choiceOfNumber(link, 'look', 0, at, at));
     },
 };
 panels.push(training);

@@ -8,9 +8,9 @@ const BETWEEN_WORDS = /[\s.?!,;:()"“”]+/;
 // Of the 400 sentences that the model was not trained on it translates 397 rightly. 393 have a score above the first
 // bound; no right one is below the second. (05_translate --scores of models/train/held_out.tsv.)
 const TRUST = [
-    { above: -0.02, kind: 'sure', text: 'as sure as of the sentences it was tested with' },
-    { above: -0.07, kind: 'less', text: 'less sure than of nearly all it was tested with' },
-    { above: -Infinity, kind: 'wrong', text: 'probably wrong: no right translation of its test had so low a score' },
+    { above: -0.02, kind: 'sure', text: 'sure, as where it was right' },
+    { above: -0.07, kind: 'less', text: 'less sure than nearly always where it was right' },
+    { above: -Infinity, kind: 'wrong', text: 'probably wrong: no right translation scored so low' },
 ];
 
 const UNTESTED = { kind: 'less', text: 'its heads are changed: the score tells little' };
@@ -36,7 +36,9 @@ const wordsHtml = (words, name) => words.map(([word, isCommon]) =>
 
 const translation = {
     ...PANEL, ...TRANSLATION_SEARCH, ...TRANSLATION_HEADS, id: 'translation', text: EASY, beams: 4, part: 'cross',
-    block: 2, head: 1, changes: null, model: null, // of the reader's own: { engine, name }
+    block: 2, head: 1, changes: null,
+    model: null, // of the reader's own: { engine }
+    awaited: null, // a link that was made with the other model
 
     start() {
         this.words = new Set(fileText('words').split('\n'));
@@ -59,6 +61,10 @@ const translation = {
             this.chosen = (this.chosen + 37) % this.sentences.length;
             this.setText(this.sentences[this.chosen]);
         });
+        when('click', 'translation-trust', () => {
+            $('translation-bounds').open = true;
+            $('translation-bounds').scrollIntoView({ block: 'nearest' });
+        });
         this.startHeads();
     },
 
@@ -69,11 +75,17 @@ const translation = {
         return this.engine().sizes;
     },
 
-    // Another model takes the place of this one: none of its heads is changed.
+    // Another model takes the place of this one: none of its heads is changed, but by a link that waits for it.
     use(model) {
-        Object.assign(this, { model, changes: null, trained: null, asked: '' });
-        if (shown === this) this.changed();
+        const link = this.awaited;
+        Object.assign(this, { model, changes: null, trained: null, result: null, asked: '', awaited: null });
+        sayTogether(() => {
+            if (link && this.isMadeWithThis(link)) this.readHeads(link);
+            if (shown === this) this.changed();
+        });
     },
+
+    isMadeWithThis(link) { return (link.get('model') === 'own') === Boolean(this.model); },
 
     setText(text) { this.update({ text: text.slice(0, 300) }); },
 
@@ -85,22 +97,35 @@ const translation = {
     render() {
         setField('translation-source', this.text);
         $('translation-beams').value = String(this.beams);
-        for (const id of ['another', 'words', 'example']) $(`translation-${id}`).hidden = Boolean(this.model);
+        for (const id of ['small', 'another', 'words', 'example', 'bounds'])
+            $(`translation-${id}`).hidden = Boolean(this.model);
         this.renderUnknown();
-        const empty = this.text.trim() === '';
-        this.translate();
         const guesses = 'The model was not taught some of these words: it will guess.';
-        if (empty) notice('The sentence is empty: there is nothing to translate.');
-        else if (this.result) notice(this.unknownWords().length ? guesses : '');
+        if (this.text.trim() === '') notice('The sentence is empty: there is nothing to translate.');
+        else notice(this.unknownWords().length ? guesses : '');
+        clearTimeout(this.busy);
+        if (!this.model || this.asks() === this.asked) {
+            this.renderTranslation();
+            return;
+        }
+        $('translation-score').textContent = 'translating …'; // which may take long, and is to be seen before
+        this.busy = setTimeout(() => shown === this && this.renderTranslation(), 50);
+    },
+
+    renderTranslation() {
+        this.translate();
         this.renderResult();
         this.renderTokens();
         this.renderSearch();
         this.renderHeads();
     },
 
+    // What the engine is asked for.
+    asks() { return JSON.stringify([this.text, this.beams, this.changes && Array.from(this.changes)]); },
+
     // Unless it is there already; with heads that are changed, what the model says as it was trained, too.
     translate() {
-        const asked = JSON.stringify([this.text, this.beams, this.changes && Array.from(this.changes)]);
+        const asked = this.asks();
         if (asked === this.asked) return;
         const isEmpty = this.text.trim() === '', about = JSON.stringify([this.text, this.beams]);
         this.asked = asked;
@@ -117,7 +142,8 @@ const translation = {
         const { text = '', score } = this.result || {}, isChanged = Boolean(this.result && this.changes);
         const { gone, come } = compareWords(isChanged ? this.trained.text : text, text);
         $('translation-target').innerHTML = wordsHtml(come, 'mark');
-        $('translation-score').textContent = this.result ? `score ${short(score, 2)}` : '';
+        const cut = this.result && this.result.target.at(-1) !== '</s>' ? `, cut after ${MOST_TOKENS} tokens` : '';
+        $('translation-score').textContent = this.result ? `score ${short(score, 2)}${cut}` : '';
         const trust = isChanged ? UNTESTED : TRUST.find(({ above }) => score > above);
         $('translation-trust').hidden = !this.result || Boolean(this.model);
         $('translation-trust').className = `badge ${trust?.kind}`;
@@ -126,7 +152,8 @@ const translation = {
         if (!isChanged) return;
         const same = gone.every(([, isCommon]) => isCommon) && come.length === gone.length ? 'The same words. ' : '';
         $('translation-before').innerHTML = `${same}As trained: <span lang="fr">${wordsHtml(gone, 'del')}</span> ` +
-            `<small>score ${short(this.trained.score, 2)}</small>`;
+            `<small>score ${short(this.trained.score, 2)}</small>. ` +
+            (this.text === EASY && this.writeChanges() === EXAMPLE ? EXAMPLE_SAYS : '');
     },
 
     renderUnknown() {
@@ -146,9 +173,10 @@ const translation = {
     },
 
     picture() {
-        const maps = this.result ? [{ ...this.map(), rowName: 'looks', colName: 'is looked at' }] : [];
-        if (!maps.length) throw new Error('There is no translation to save a picture of');
-        return engine.picture(`${this.text} → ${this.result.text}`, maps);
+        if (!this.result) throw new Error('There is no translation to save a picture of');
+        const maps = Array.from(new Set([this.head, MEAN]), (head) =>
+            ({ ...this.map(head), rowName: 'looks', colName: 'is looked at' }));
+        return engine.picture(`${this.text} → ${this.result.text}`, maps, 2);
     },
 
     write(link) {
@@ -166,11 +194,17 @@ const translation = {
         if (text.length > 300) notice('The link’s text is longer than 300 characters: the rest is left out.');
         this.text = text.slice(0, 300);
         this.beams = choiceOfNumber(link, 'beams', 1, 8, 4);
+        this.awaited = this.isMadeWithThis(link) ? null : link;
+        if (!this.awaited) this.readHeads(link);
+        else if (this.model) notice('The link was made with the small model: go back to it below to see it.');
+        else notice('The link was made with another model: choose its files below, or see the small model.');
+    },
+
+    // What a link says of the heads of the model that it was made with.
+    readHeads(link) {
         this.part = choice(link, 'part', Object.keys(LOOKS), 'cross');
         this.block = choiceOfNumber(link, 'layer', 1, 99, 3) - 1;
         this.head = link.get('head') === 'mean' ? MEAN : choiceOfNumber(link, 'head', 1, 99, 2) - 1;
-        if (link.get('model') === 'own' && !this.model)
-            notice('The link was made with a model that its reader had: choose its files below, or see the small model.');
         this.readChanges(link.get('changed') || '');
     },
 };

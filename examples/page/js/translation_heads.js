@@ -1,6 +1,6 @@
 // Panel 3, translation: which heads there are, what they look at, and what becomes of them, as methods of the panel.
-// This module owns the changes of heads, in bytes for the engine as in words and links. It knows all modules before it but
-// those of other panels.
+// This module owns the changes of heads, in bytes for the engine as in words and links. It knows all modules before
+// it but those of other panels.
 
 const CHANGES = ['as trained', 'off', 'uniform']; // t5_change
 const MEAN = -1; // of all heads of a part, in place of a head
@@ -10,28 +10,36 @@ const LOOKS = {
     decoder: ['the translation', 'at what it has written so far'],
 };
 
-const MISSED = { part: 'decoder', block: 0, head: 1 }; // by the small model, which then does not know what it has said
+// A head that the small model misses, at the sentence that it begins with.
+const MISSED = { part: 'decoder', block: 0, head: 1 }, EXAMPLE = 'decoder-1-2-off';
+const EXAMPLE_SAYS = 'This head looked back at “à” while the words behind it were written. Without it the model begins ' +
+    'with them again and again.';
 
 // A token as a label: without the mark of a space before it.
 const withoutSpace = (token) => token.replace(/^▁(?=.)/, '');
 
 const TRANSLATION_HEADS = {
     startHeads() {
-        this.grids = { map: new Grid({ look: (r, c) => this.tell(r, c) }) };
+        this.grids = { map: new Grid({ look: (r, c) => this.tell(r, c) }), before: new Grid() };
         $('translation-map').append(this.grids.map.element);
         const parts = Object.entries(LOOKS).map(([part, names]) => [part, names.join(' ')]);
         $('translation-part').innerHTML = optionsHtml(parts);
         const changes = optionsHtml(CHANGES.map((name, n) => [n, name]));
-        for (const id of ['head', 'layer']) $(`translation-${id}-change`).innerHTML = changes;
+        $('translation-head-change').innerHTML = changes;
+        $('translation-layer-change').innerHTML = `<option value="" disabled>mixed</option>${changes}`;
         when('change', 'translation-part', (part) => this.lookAt({ part }));
         when('change', 'translation-head-change', (change) => this.changeHeads([this.head], Number(change)));
         when('change', 'translation-layer-change', (change) =>
             this.changeHeads(range(this.sizes().heads), Number(change)));
         when('click', 'translation-example', () => {
-            Object.assign(this, { changes: null, ...MISSED });
+            Object.assign(this, { text: EASY, beams: 4, changes: null, ...MISSED });
             this.changeHeads([this.head], 1);
+            $('translation-target').scrollIntoView({ block: 'nearest' });
         });
-        when('click', 'translation-as-trained', () => this.update({ changes: null }));
+        when('click', 'translation-as-trained', () => {
+            this.update({ changes: null });
+            $('translation-part').focus({ preventScroll: true });
+        });
         $('translation-heads').addEventListener('click', (event) => {
             const button = event.target.closest('button');
             if (button) this.lookAt({ block: Number(button.dataset.block), head: Number(button.dataset.head) });
@@ -86,18 +94,20 @@ const TRANSLATION_HEADS = {
 
     readChanges(text) {
         this.changes = null;
+        const wrong = [];
         for (const word of text.split(',').filter(Boolean)) {
-            const [part, layer, head, name] = word.split('-'), change = CHANGES.indexOf(name);
-            const isThere = PARTS.includes(part) && this.sizes()[part] >= layer && layer >= 1 &&
-                this.sizes().heads >= head && head >= 1 && change > 0;
-            if (isThere) this.put(part, layer - 1, [head - 1], change);
-            else notice(`The link’s “changed”, “${word.slice(0, 30)}”, is no head of this model with a change.`);
+            const [, part, layer, head, name] = word.match(/^([a-z]+)-([1-9]\d*)-([1-9]\d*)-(off|uniform)$/) || [];
+            const isThere = PARTS.includes(part) && layer <= this.sizes()[part] && head <= this.sizes().heads;
+            if (isThere) this.put(part, layer - 1, [head - 1], CHANGES.indexOf(name));
+            else wrong.push(`“${word.slice(0, 30)}”`);
         }
+        if (wrong.length)
+            notice(`The link’s “changed” has what is no head of this model with a change: ${listed(wrong.slice(0, 5))}.`);
     },
 
     // ---- what is shown ----
 
-    heads() { return this.result ? this.result.attention[this.part] : []; },
+    heads(result = this.result) { return result ? result.attention[this.part] : []; },
 
     renderHeads() {
         const blocks = this.heads(), isMean = this.head === MEAN;
@@ -107,14 +117,15 @@ const TRANSLATION_HEADS = {
         this.head = clamp(this.head, MEAN, blocks[0].length - 1);
         $('translation-part').value = this.part;
         $('translation-change').hidden = isMean;
-        if (!isMean) {
-            const changes = blocks[this.block].map((_, head) => this.changeOf(this.part, this.block, head));
-            $('translation-head-change').value = changes[this.head];
-            $('translation-layer-change').value = changes.every((change) => change === changes[0]) ? changes[0] : '';
-        }
+        const changes = blocks[this.block].map((_, head) => this.changeOf(this.part, this.block, head));
+        $('translation-head-change').value = isMean ? '' : changes[this.head];
+        $('translation-layer-change').value = changes.every((change) => change === changes[0]) ? changes[0] : '';
         $('translation-as-trained').disabled = !this.changes;
         this.renderTiles(blocks);
         this.grids.map.update(this.map());
+        const isChanged = !isMean && this.changeOf(this.part, this.block, this.head) > 0;
+        $('translation-trained').replaceChildren(...(isChanged ? [this.grids.before.element] : []));
+        if (isChanged) this.grids.before.update(this.map(this.head, this.trained));
         tell('translation-sum', 'Point at a weight or a token, or go to it with the arrow keys.', false);
     },
 
@@ -122,9 +133,10 @@ const TRANSLATION_HEADS = {
         const hadFocus = $('translation-heads').contains(document.activeElement);
         const tile = (block, head, name, label) => {
             const isPressed = head === this.head && (head === MEAN || block === this.block);
-            const change = head === MEAN ? 0 : this.changeOf(this.part, block, head);
+            const change = CHANGES[head === MEAN ? 0 : this.changeOf(this.part, block, head)];
+            const isChanged = change !== CHANGES[0];
             return `<button type="button" data-block="${block}" data-head="${head}" aria-pressed="${isPressed}" ` +
-                `aria-label="${label}${change ? `, ${CHANGES[change]}` : ''}" class="${change ? CHANGES[change] : ''}">` +
+                `aria-label="${label}${isChanged ? `, ${change}` : ''}" class="${isChanged ? change : ''}">` +
                 `<canvas></canvas>${name}</button>`;
         };
         const rows = blocks.map((heads, block) =>
@@ -137,21 +149,23 @@ const TRANSLATION_HEADS = {
     },
 
     // The weights of a head, or the mean of all, and who is hidden from whom.
-    mapOf(block, head) {
-        const blocks = this.heads(), all = head === MEAN ? blocks.flat() : [blocks[block][head]];
+    mapOf(block, head, result = this.result) {
+        const blocks = this.heads(result), all = head === MEAN ? blocks.flat() : [blocks[block][head]];
         const { rows, cols } = all[0], isCausal = this.part === 'decoder';
         const values = range(rows * cols).map((n) => total(all.map((m) => m.values[n])) / all.length);
-        const hidden = values.map((_, n) => isCausal && n % cols > Math.floor(n / cols) ? 1 : 0);
+        const hidden = values.map((_, n) => isCausal && isLater(n, cols) ? 1 : 0);
         return { ...matrix(rows, cols, values), scale: WEIGHTS, hidden };
     },
 
-    map() {
-        const { source, target } = this.result, given = ['<start>', ...target.slice(0, -1)];
+    map(head = this.head, result = this.result) {
+        const { source, target } = result, given = ['<start>', ...target.slice(0, -1)];
         const labels = { cross: [target, source], encoder: [source, source], decoder: [target, given] }[this.part];
-        const m = this.mapOf(this.block, this.head), [who, whom] = LOOKS[this.part];
+        const m = this.mapOf(this.block, head, result), [who, whom] = LOOKS[this.part];
+        const change = head === MEAN || result === this.trained ? 0 : this.changeOf(this.part, this.block, head);
+        const state = change ? `, ${CHANGES[change]}` : this.changes && result === this.trained ? ', as trained' : '';
         return {
             ...m,
-            name: this.head === MEAN ? 'Mean of all heads' : `Layer ${this.block + 1}, head ${this.head + 1}`,
+            name: (head === MEAN ? 'Mean of all heads' : `Layer ${this.block + 1}, head ${head + 1}`) + state,
             note: `rows: ${who}, which looks ${whom}`,
             plain: true,
             side: 24,
@@ -162,13 +176,14 @@ const TRANSLATION_HEADS = {
     },
 
     tell(r, c) {
-        const { content } = this.grids.map, weight = short(entry(content, r, c), 3);
+        const { content } = this.grids.map, weight = shareOf(entry(content, r, c));
         const row = content.rowLabels[r], column = content.colLabels[c];
         const looks = `${this.part === 'encoder' ? 'Reading' : 'Writing'} “${row}”`;
-        const head = this.head === MEAN ? 'the heads give' : 'this head gives';
+        const [head, whose] = this.head === MEAN ? ['the heads give', 'their'] : ['this head gives', 'its'];
         this.grids.map.mark((i, j) => i === r && j === c);
-        tell('translation-sum', content.hidden[r * content.cols + c] ? `“${column}” comes after “${row}”: it is hidden.` :
-            `${looks}, ${head} “${column}” ${weight} of ${this.head === MEAN ? 'their' : 'its'} attention.`);
+        const isHidden = content.hidden[r * content.cols + c];
+        tell('translation-sum', isHidden ? `Where “${row}” is written, “${column}” is still to come: it is hidden.` :
+            `${looks}, ${head} “${column}” ${weight} of ${whose} attention.`);
     },
 
     // Tints the tokens that a token looks at, or is looked at from; n = -1: none.
@@ -179,12 +194,13 @@ const TRANSLATION_HEADS = {
         const first = this.part === 'decoder' ? 1 : 0; // its first column is the start, which is no token of the row
         for (const one of ['read', 'written'])
             Array.from($(`translation-${one}`).children).forEach((token, k) => {
-                const at = isRow ? entry(m, n, k + first) : entry(m, k, n);
-                const isSeen = isTold && one === there && (!isRow || k + first < m.cols);
-                const rgb = isSeen ? shade(at, WEIGHTS, themeNow()) : null;
+                const [r, c] = isRow ? [n, k + first] : [k, n];
+                const isThere = isTold && one === there && c < m.cols, isHidden = isThere && m.hidden[r * m.cols + c];
+                const rgb = isThere && !isHidden ? shade(entry(m, r, c), WEIGHTS, themeNow()) : null;
+                token.classList.toggle('hidden-key', Boolean(isHidden));
                 token.style.background = rgb ? css(rgb) : '';
                 token.style.color = rgb ? inkOn(rgb) : '';
-                token.title = rgb ? fixed(at, 2) : '';
+                token.title = rgb ? fixed(entry(m, r, c), 2) : isHidden ? 'hidden' : '';
             });
         if (isTold) tell('translation-sum', this.tinted(m, isRow, n));
     },
@@ -194,7 +210,8 @@ const TRANSLATION_HEADS = {
         const { rows, cols, rowLabels, colLabels } = m, count = isRow ? cols : rows;
         const [own, others] = isRow ? [rowLabels, colLabels] : [colLabels, rowLabels];
         const weight = (k) => isRow ? entry(m, n, k) : entry(m, k, n);
-        const most = range(count).sort((a, b) => weight(b) - weight(a)).slice(0, 3)
+        const isHidden = (k) => m.hidden[isRow ? n * m.cols + k : k * m.cols + n];
+        const most = range(count).filter((k) => !isHidden(k)).sort((a, b) => weight(b) - weight(a)).slice(0, 3)
             .map((k) => `“${others[k]}” ${fixed(weight(k), 2)}`);
         return `“${own[n]}” ${isRow ? 'looks most at' : 'is looked at most from'} ${listed(most)}.`;
     },

@@ -1,5 +1,5 @@
 // What is shown: which panel, in which theme, and the link to it in the address. This module owns the list of panels,
-// each of which enters itself and has id, start(), render(), picture(theme), write(link), read(link) and what PANEL
+// each of which enters itself and has id, start(), render(), picture(), write(link), read(link) and what PANEL
 // gives. It knows parts.js, and no panel by name.
 
 const panels = [];
