@@ -48,7 +48,7 @@ $P/%.base64: examples/page/rules.mk
 # Of the corpus; those that it was not trained on serve as examples.
 $P/words.txt: $B/grammar
 	@mkdir -p $P
-	@$(RUN) $B/grammar --corpus 60000 | cut -f 1 | tr 'A-Z' 'a-z' | tr -s '.?! ' '\n' | sort -u | sed '/^$$/d' > $@
+	@$(RUN) $B/grammar --corpus 60000 | cut -f 1 | tr 'A-Z' 'a-z' | tr -s '.?!, ' '\n' | sort -u | sed '/^$$/d' > $@
 $P/sentences.txt: examples/models/train/held_out.tsv
 	@mkdir -p $P
 	@cut -f 1 $< > $@

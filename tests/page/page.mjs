@@ -399,7 +399,7 @@ async function translates() {
     await browser.click('#translation-heads button:nth-child(7)');
     await says('#translation-map', 'Layer 2, head 3', 'a head that was pressed');
     await browser.hover('#translation-map [data-r="1"][data-c="0"]');
-    await says('#translation-sum', 'of its attention', 'a weight');
+    await says('#translation-sum', 'this head takes', 'a weight');
     await browser.click('#translation-heads button:nth-child(13)');
     await says('#translation-map', 'Mean of all heads', 'the mean');
     await browser.set('#translation-part', 'cross');
@@ -650,7 +650,7 @@ async function trains() {
     await trainedTo(250);
     const status = 'Step 250 of 1000. Loss of new letters 3.07, of repeated ones 0.11';
     await says('#training-status', status, 'the loss that the example prints');
-    const shares = '0.77 goes to the letter before, 0.01 to the one that followed';
+    const shares = '0.77 goes to the letter before, 0.01 to what followed';
     await says('#training-heads', shares, 'what the example prints of layer 1');
     await browser.hover('#training-heads figure:nth-child(4) canvas');
     await says('#training-sum', 'layer 2, head 2: letter 1', 'a weight that is pointed at');
@@ -752,7 +752,7 @@ async function keepsTypes() {
         checks.equal(errors.every((x) => x === '0'), type === 'f32', `${what}: errors of ${type}: ${errors}`);
     }
     await browser.hover('#cache-errors figure:nth-child(2) [data-r="1"][data-c="0"]');
-    await says('#cache-sum', 'of its attention with a cache of i8', 'an error');
+    await says('#cache-sum', 'with a cache of i8, and', 'an error');
     await browser.hover('#theme'); // where nothing comes under the pointer when the page moves
     await browser.evaluate(() => document.querySelector('#cache-cached [data-r="0"]').focus());
     await browser.press('ArrowRight');
@@ -984,7 +984,7 @@ async function pressesButtons() {
     await open('#panel=translation');
     await browser.evaluate(() => document.querySelector('#translation-map [data-r]').focus());
     await browser.press('ArrowDown');
-    await says('#translation-sum', 'Writing “est”, this head gives “translate”', 'arrow keys in a picture');
+    await says('#translation-sum', 'Writing “est”, this head takes 0.10 from “translate”', 'arrow keys in a picture');
 }
 
 // A picture of each panel; nothing is wider than the window; everything has a name.

@@ -191,10 +191,10 @@ const cache = {
             return `Number ${c + 1} of the ${part} of ${word(r)}: ${short(x)}, ${since}.`;
         }
         if (c > row) return `${word(row)}, does not see ${word(c)}, which comes later.`;
-        if (name !== 'errors') return `${word(row)}, gives ${word(c)}, ${shareOf(x)} of its attention.`;
+        if (name !== 'errors') return `${word(row)}, takes ${shareOf(x)} from ${word(c)}.`;
         const { without, cached } = this.results[this.type], weight = (m) => short(entry(m.weights, r, c), 6);
-        return `${word(r)}, gives ${word(c)}, ${weight(cached)} of its attention with a cache of ${this.type}, ` +
-            `${weight(without)} without one: off by ${short(x, 2)}.`;
+        return `${word(r)}, takes ${weight(cached)} from ${word(c)}, with a cache of ${this.type}, ` +
+            `and ${weight(without)} without one: off by ${short(x, 2)}.`;
     },
 
     picture() {

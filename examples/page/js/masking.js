@@ -290,8 +290,7 @@ const masking = {
     },
 
     picture() {
-        const maps = Object.values(this.grids).map(({ content }) => ({ scale: scaleOf(content.values), ...content }));
-        return engine.picture(`Masking: ${this.summary()}`, maps);
+        return engine.picture(`Masking: ${this.summary()}`, [this.grids.map.content]);
     },
 
     write(link) {

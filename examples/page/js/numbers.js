@@ -41,7 +41,12 @@ function fixed(x, digits) {
     return withMinus(Math.abs(x) < 1e7 ? x.toFixed(digits) : x.toExponential(digits));
 }
 
-const plainOwn = (x) => Number.isFinite(x) ? withMinus(String(x)) : short(x);
+// A number as one would type it: what is a float, with as many digits as tell it from other floats.
+function plainOwn(x) {
+    if (!Number.isFinite(x)) return short(x);
+    const digits = Math.fround(x) === x && range(9).find((n) => Math.fround(x.toPrecision(n + 1)) === x);
+    return withMinus(String(digits === false || digits === undefined ? x : Number(x.toPrecision(digits + 1))));
+}
 
 // What somebody has typed as a number; undefined if it is none.
 function parseNumber(text) {

@@ -194,7 +194,7 @@ const steps = {
     // ---- saving and links ----
 
     picture() {
-        const { row, between = [], left, above, corner } = this.layout(), mask = this.causal ? ', causal mask' : '';
+        const { row, between = [], left, above, corner } = this.layout(), mask = this.causal && this.stage >= stageOf('masked') ? ', causal mask' : '';
         const order = row || above.flatMap((name, n) => [left, name, corner[n]]);
         const signs = row ? ['', ...between] : above.flatMap(() => ['', '×', '=']);
         const maps = order.map((name, n) => ({ ...this.content(name), sign: signs[n] }));

@@ -47,20 +47,26 @@ function numbersOfSentence(words, size = 4) {
 }
 
 const STAGES = [
-    { id: 'inputs', name: 'Inputs', title: 'Inputs and weights',
+    { id: 'inputs', name: 'Inputs', title: 'Inputs and matrices',
+        what: 'Words as numbers, and three matrices.',
         text: 'Each row of x is a word, or another thing to be looked at, as numbers. Three matrices turn it into a ' +
-            'query, a key and a value. In a model they are learned.' },
+            'query, a key and a value. In a model they are learned. Nothing here tells where a word stands: models add ' +
+            'that to its numbers.' },
     { id: 'qkv', name: 'Q, K, V', title: 'Queries, keys, values',
+        what: 'Each word gets a query, a key and a value.',
         text: 'Each word has three rows of numbers: a query (what it looks for), a key (what it can be found by) and a ' +
             'value (what it gives). In a model, Q = x Wq, K = x Wk and V = x Wv. All that follows needs these three ' +
             'alone.' },
     { id: 'product', name: 'Scores', title: 'Scores: Q Kᵀ',
-        text: 'Each query is multiplied with each key, number by number, and the products are added up. The more ' +
-            'alike they are, the higher the score.' },
+        what: 'How well does each query fit each key?',
+        text: 'Each query is multiplied with each key, number by number, and the products are added up: a score. It is ' +
+            'high where both have large numbers of the same sign in the same places.' },
     { id: 'scaled', name: 'Scale', title: 'Scale: divide every score',
+        what: 'Scores are made smaller.',
         text: 'Long keys make large scores. Divided by the square root of the key’s size they stay moderate, and ' +
             'no single word takes nearly everything.' },
     { id: 'masked', name: 'Mask', title: 'Mask: hide what may not be seen',
+        what: 'Later words are hidden.',
         text: 'Causal: a word sees itself and what came before, not what comes later. A model that writes word by ' +
             'word does not have the later words yet, and in training it could simply copy them. A hidden score ' +
             'becomes −∞, whose exponential is 0.' },
@@ -70,9 +76,11 @@ const STAGES = [
             'to 1. Softmax makes them of scores: the exponential of each, divided by the sum of its row. The largest ' +
             'score of the row is taken off first, so that nothing overflows.' },
     { id: 'weighted', name: 'Weighted values', title: 'Weighted values',
+        what: 'Each value, times its weight.',
         text: 'One query at a time: each row of V times its weight in the row of that query (⊙). Click a row of the ' +
             'weights to choose the query.' },
     { id: 'output', name: 'Output', title: 'Output: the weighted values added up',
+        what: 'What each word becomes: a mix of the values.',
         text: 'Each query gets the sum of all values, each as much as its weight says. Where one weight is nearly 1, ' +
             'the output is nearly that value.' },
 ];

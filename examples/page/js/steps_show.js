@@ -88,13 +88,13 @@ const STEPS_SHOWN = {
     hint() {
         const stage = this.shownStage().id;
         if (this.preset === SENTENCE)
-            return 'Nothing here was learned: the numbers of a word are made up from its letters, and the weights of x ' +
-                'are random. It shows how attention is computed; for what words mean, see Translation.';
+            return 'Nothing here was learned: the numbers of a word are made up from its letters, and the matrices are ' +
+                'random. It shows how attention is computed; for a model that learned, see Translation.';
         if (this.preset === '002' && ['weights', 'weighted', 'output'].includes(stage))
             return 'The notebook’s last digits are those of another way to round: 0.99946004 where exact arithmetic, ' +
                 'and this page, have 0.99945998.';
         if (stage === 'qkv' && this.x) return 'Change one of them, and it no longer follows x.';
-        if (stage === 'qkv' && this.preset === '004') return 'Here all three are the same numbers.';
+        if (stage === 'qkv' && this.preset === '004') return 'Here all three are the same, the numbers of the words themselves.';
         if (stage === 'scaled' && this.scale === '1') return 'Here nothing is divided yet: choose the square root.';
         if (stage === 'weights' && this.preset === '004')
             return '◀ shows where the scores come from, ▶ what the weights are for.';
@@ -147,7 +147,7 @@ const STEPS_SHOWN = {
         $('steps-dv').value = this.v.cols;
         this.renderStages();
         $('steps-title').textContent = `${this.stage + 1 - this.firstStage()}. ${stage.title}`;
-        $('steps-what').textContent = stage.what || '';
+        $('steps-what').textContent = stage.what;
         $('steps-text').textContent = `${stage.text} ${this.hint()}`;
         this.renderOptions();
         this.renderPlay();

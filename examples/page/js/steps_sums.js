@@ -66,10 +66,12 @@ const STEPS_SUMS = {
     },
 
     explainMasked(r, c) {
-        const query = this.labels[r], key = this.keyLabels[c], isHidden = this.masks[r * this.k.rows + c];
+        const o = this.k.rows - this.q.rows, place = this.keyLabels[r + o] || 'a place before the keys';
+        const query = o ? `${this.labels[r]}, at ${place},` : this.labels[r];
+        const key = this.keyLabels[c], isHidden = this.masks[r * this.k.rows + c];
         const before = this.shown('scaled', r, c);
         const text = isHidden ?
-            `${key} comes after ${query}, which does not see it: −∞ takes the place of ${before}` :
+            `${key} comes after ${query} which does not see it: −∞ takes the place of ${before}` :
             `${query} sees ${key}: its score stays ${before}`;
         return { text, sources: { scaled: (i, j) => i === r && j === c } };
     },

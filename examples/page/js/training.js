@@ -165,8 +165,8 @@ const training = {
         this.seen.heads.forEach((h, n) => {
             const [canvas, caption] = $('training-heads').children[n].children, map = this.map(n);
             drawMap(canvas, map, this.sideOf(canvas, map.cols), n === looked ? at : null);
-            caption.textContent = `${map.name}: ${h.before.toFixed(2)} goes to the letter before, ` +
-                `${h.followed.toFixed(2)} to the one that followed`;
+            caption.textContent = `${map.name}, in 16 texts: ${h.before.toFixed(2)} goes to the letter before, ` +
+                `${h.followed.toFixed(2)} to what followed`;
             canvas.setAttribute('aria-label', `${caption.textContent}. Arrow keys go from weight to weight.`);
         });
         const said = this.looked ? this.explain(this.map(looked), ...at) : POINT_AT_A_WEIGHT;
@@ -177,7 +177,7 @@ const training = {
         const row = `letter ${r + 1}, “${map.rowLabels[r]}”,`, column = `letter ${c + 1}, “${map.colLabels[c]}”,`;
         if (c > r) return `${map.name}: ${row} does not see ${column} which comes later.`;
         const weight = shareOf(entry(map, r, c)), should = map.framed(r, c) ? ' Here a head comes to look.' : '';
-        return `${map.name}: ${row} gives ${column} ${weight} of its attention.${should}`;
+        return `${map.name}: ${row} takes ${weight} from ${column.slice(0, -1)}.${should}`;
     },
 
     picture() {

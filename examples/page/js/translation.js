@@ -13,7 +13,8 @@ const TRUST = [
     { above: -Infinity, kind: 'wrong', text: 'probably wrong: no right translation scored so low' },
 ];
 
-const UNTESTED = { kind: 'less', text: 'its heads are changed: the score tells little' };
+const CHANGED = { kind: 'less', text: 'its heads are changed: the score tells little' };
+const UNTAUGHT = { kind: 'less', text: 'it does not know some words: the score tells little' };
 
 // Two texts word by word: those of the longest common subsequence are in both. Returns [word, isCommon] of each.
 function compareWords(before, after) {
@@ -144,7 +145,8 @@ const translation = {
         $('translation-target').innerHTML = wordsHtml(come, 'mark');
         const cut = this.result && this.result.target.at(-1) !== '</s>' ? `, cut after ${MOST_TOKENS} tokens` : '';
         $('translation-score').textContent = this.result ? `score ${short(score, 2)}${cut}` : '';
-        const trust = isChanged ? UNTESTED : TRUST.find(({ above }) => score > above);
+        const rated = TRUST.find(({ above }) => score > above), isUntaught = rated?.kind === 'sure' && this.unknownWords().length;
+        const trust = isChanged ? CHANGED : isUntaught ? UNTAUGHT : rated;
         $('translation-trust').hidden = !this.result || Boolean(this.model);
         $('translation-trust').className = `badge ${trust?.kind}`;
         $('translation-trust').textContent = trust?.text;

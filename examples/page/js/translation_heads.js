@@ -179,11 +179,12 @@ const TRANSLATION_HEADS = {
         const { content } = this.grids.map, weight = shareOf(entry(content, r, c));
         const row = content.rowLabels[r], column = content.colLabels[c];
         const looks = `${this.part === 'encoder' ? 'Reading' : 'Writing'} “${row}”`;
-        const [head, whose] = this.head === MEAN ? ['the heads give', 'their'] : ['this head gives', 'its'];
+        const takes = this.head === MEAN ? 'the heads take' : 'this head takes';
+        const isOff = this.head !== MEAN && this.changeOf(this.part, this.block, this.head) === CHANGES.indexOf('off');
         this.grids.map.mark((i, j) => i === r && j === c);
         const isHidden = content.hidden[r * content.cols + c];
         tell('translation-sum', isHidden ? `Where “${row}” is written, “${column}” is still to come: it is hidden.` :
-            `${looks}, ${head} “${column}” ${weight} of ${whose} attention.`);
+            isOff ? 'This head is off: it adds nothing.' : `${looks}, ${takes} ${weight} from “${column}”.`);
     },
 
     // Tints the tokens that a token looks at, or is looked at from; n = -1: none.
@@ -213,6 +214,7 @@ const TRANSLATION_HEADS = {
         const isHidden = (k) => m.hidden[isRow ? n * m.cols + k : k * m.cols + n];
         const most = range(count).filter((k) => !isHidden(k)).sort((a, b) => weight(b) - weight(a)).slice(0, 3)
             .map((k) => `“${others[k]}” ${fixed(weight(k), 2)}`);
-        return `“${own[n]}” ${isRow ? 'looks most at' : 'is looked at most from'} ${listed(most)}.`;
+        const looks = `${this.part === 'encoder' ? 'Reading' : 'Writing'} “${own[n]}”, it looks most at`;
+        return `${isRow ? looks : `“${own[n]}” is looked at most from`} ${listed(most)}.`;
     },
 };

@@ -11,7 +11,7 @@ const TRANSLATION_SEARCH = {
         const { score, target } = this.result;
         const kept = this.beams === 1 ? 'likeliest token goes' : `${this.beams} likeliest beginnings go`;
         $('translation-search').textContent = `At each step the ${kept} on. The number under a token is the sum of ` +
-            'logarithms of its beginning’s probabilities. Divided by the length, that of the best translation is ' +
+            'the logarithms of the probabilities of all tokens up to it; the end is not drawn. Divided by the length, that of the best translation is ' +
             `${short(score, 3)}.`;
         $('translation-tree').innerHTML = this.tree(`Beams: ${target.join(' ')}`);
     },
